@@ -1,7 +1,7 @@
 # Every target does its own set-up: `setup` installs what is missing from the registries and does nothing the second time.
 # `scripts/test --help` says what the checks are.
 
-.PHONY: help ui browser demo test check bench lint format docs fuzz audit setup setup-tools setup-bench protocol picture clean
+.PHONY: help ui browser demo demo-all test check bench lint format docs fuzz audit setup setup-tools setup-bench protocol picture clean
 
 CARGO ?= cargo
 # Outside the checkout, so that a fresh clone does not build them again.
@@ -9,7 +9,8 @@ TOOLS ?= $(HOME)/.cache/sayso/tools
 export PATH := $(TOOLS)/bin:$(HOME)/.cargo/bin:$(PATH)
 
 help:
-	@echo 'make demo    the main job, on real files; needs no terminal, key or network'
+	@echo 'make demo    the built-in agent with a scripted model; needs no terminal, key or network'
+	@echo 'make demo-all  the same, then the main job on real files'
 	@echo 'make test    format, lints, docs, dependencies, fuzz targets, all tests'
 	@echo 'make check   format, lints and tests of the crates that changed, in two minutes'
 	@echo 'make bench   speed and memory beside the peers, as ratios'
@@ -18,6 +19,9 @@ help:
 
 demo: setup ui
 	$(CARGO) build --locked --profile demo --package sayso
+	target/demo/sayso demo --auto
+
+demo-all: demo
 	demo/run target/demo/sayso
 
 ui:

@@ -15,6 +15,7 @@ pub mod diff;
 pub mod error;
 pub mod inbox;
 mod local;
+pub mod request;
 
 pub use error::ErrorData;
 pub use local::LocalStream;

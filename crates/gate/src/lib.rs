@@ -9,6 +9,7 @@
 //! not hold it: see [`Gate::submit`] and [`Gate::decide`].
 
 mod action;
+mod agent_log;
 mod call;
 mod capture;
 mod check;
@@ -42,6 +43,7 @@ mod turn_review;
 mod undo;
 
 pub use action::{Completion, DryRunJob, ToolReport};
+pub use agent_log::{NewAgentEntry, StoredAgentEntry};
 pub use call::{CallBasis, CallOrder, RuleSet};
 pub use capture::{Capture, CaptureTiming, ToolCall};
 pub use check::{CheckLimits, check_syntax, run_dry};

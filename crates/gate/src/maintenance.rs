@@ -95,6 +95,7 @@ impl Engine {
             keep_blobs.extend(self.history().change(change)?.intent);
             keep.extend(self.history().events(Some(change), 0, usize::MAX)?.iter().map(|event| event.number));
         }
+        keep.extend(self.agent_blobs_in_use(before)?);
         let retention = Retention { before, max_bytes, keep: &keep, release: &release, keep_blobs: &keep_blobs };
         let collected = self.journal.collect(retention);
         self.feed.cache().drop_contents();

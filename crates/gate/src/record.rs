@@ -94,8 +94,10 @@ impl<'c> JournalBatch<'c> {
     ) {
         let mut keys = Vec::new();
         let is_mark = matches!(event, Event::HunksSeen { .. });
+        let is_agent = matches!(event, Event::Agent(_));
         keys.extend(event.change().map(if is_mark { seen_key } else { change_key }));
-        keys.extend(event.session().map(session_key));
+        // The log of the built-in agent has keys of its own: a fold of the session must not read it.
+        keys.extend(event.session().filter(|_| !is_agent).map(session_key));
         match &event {
             Event::Proposed { origin, ruling: ruled, .. } => {
                 keys.extend(origin.call.as_deref().map(call_key));
@@ -116,10 +118,11 @@ impl<'c> JournalBatch<'c> {
             Event::Request(event) => keys.extend(crate::request::keys(event)),
             Event::RequestMode(_) => keys.push(crate::request::MODES.to_owned()),
             Event::ReadThrough { .. } => keys.push(READ_THROUGH.to_owned()),
+            Event::Agent(entry) => keys.extend(crate::agent_log::keys(entry)),
             _ => {}
         }
         if let (false, Some(session)) =
-            (matches!(event, Event::Proposed { .. } | Event::SnapshotCaptured(_)), event.session())
+            (is_agent || matches!(event, Event::Proposed { .. } | Event::SnapshotCaptured(_)), event.session())
         {
             keys.push(session_state_key(session));
         }

@@ -221,6 +221,19 @@ impl Engine {
         Ok(unread.into_iter().map(|unread| unread.text).collect())
     }
 
+    /// Queues a message for the agent of a session. Its next request delivers it.
+    pub fn queue_message(
+        &mut self,
+        session: &str,
+        change: Option<ChangeId>,
+        text: &str,
+        now: i64,
+    ) -> Result<(), GateError> {
+        let (session, text) = (session.to_owned(), text.to_owned());
+        self.write(JournalBatch::from_events([Event::MessageQueued { session, change, call: None, text }]), now)?;
+        Ok(())
+    }
+
     /// Returns the unread messages of a session, oldest first.
     pub fn unread_messages(&self, session: &str) -> Result<Vec<UnreadMessage>, GateError> {
         Ok(self.history().session(session)?.map(|record| record.unread).unwrap_or_default())

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use sayso_api::inbox::{InboxList, InboxUpdate};
+use sayso_api::proto::InboxItem;
 use sayso_api::proto::oneof::inbox_item::Subject;
-use sayso_api::proto::{InboxItem, RequestSummary};
-use sayso_review::{Cause, ChangeId, ChangeRecord, RequestId, Ruling};
+use sayso_review::{Cause, ChangeId, ChangeRecord, RequestId, RequestRecord, Ruling};
 
 use crate::change::{applied_file_summary, change_summary, list_files};
 use crate::escape::escape_unprintable;
@@ -255,17 +255,14 @@ pub fn turn_summary(records: &[&ChangeRecord]) -> String {
 }
 
 /// Summarises a held request: its model, its size, edits and the reason for the pause.
-pub fn request_summary(request: &RequestSummary) -> String {
-    let received = request.received.as_option();
-    let model = received.and_then(|received| received.model.as_deref()).unwrap_or("unknown model");
-    let body = request.sent.as_option().or_else(|| received.and_then(|received| received.body.as_option()));
-    let mut parts = vec![escape_unprintable(model).into_owned(), format_size(body.map_or(0, |body| body.size))];
-    if request.edited {
+pub fn request_summary(request: &RequestRecord) -> String {
+    let model = request.received.model.as_deref().unwrap_or("unknown model");
+    let body = request.sent.as_ref().unwrap_or(&request.received.body);
+    let mut parts = vec![escape_unprintable(model).into_owned(), format_size(body.size)];
+    if request.is_edited() {
         parts.push("edited".to_owned());
     }
-    if let Some(reason) = request.pause_reason.as_option() {
-        parts.push(pause_reason_text(reason));
-    }
+    parts.extend(request.paused.as_ref().map(pause_reason_text));
     format!("request to {}", parts.join(", "))
 }
 

@@ -28,7 +28,7 @@ mod settings;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use endpoint::{AgentEndpoint, AgentEndpoints};
-pub use http::{BodyError, ReplayError, ReplayForm, ReplayReport, Reply};
+pub use http::{BodyError, FetchError, FetchLimits, Fetched, ReplayError, ReplayForm, ReplayReport, Reply};
 pub use interceptor::Interceptor;
 pub use proxy::Proxy;
 pub use settings::{Keep, Pause, PauseRule, Retry, Settings, Upstream};

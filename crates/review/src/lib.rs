@@ -39,9 +39,9 @@ pub use change::{AppliedPart, ChangeRecord, ChangeStatus, Delivery};
 pub use decide::{Acceptance, Decision, FileDecision, VerdictError};
 pub use draft::Draft;
 pub use event::{
-    CardLine, CardLineKind, Cause, ChangeId, EVENT_VERSION, Event, EventBody, FileRecord, FreeReason, InlineCard,
-    Origin, Outcome, OutsideFile, Performer, Recorded, RefreshReason, RulingRecord, Snapshot, SnapshotId,
-    SnapshotRecord, Subject, Tier, Uncaptured,
+    AgentEntry, AgentEntryKind, BUILT_IN_AGENT, CardLine, CardLineKind, Cause, ChangeId, EVENT_VERSION, Event,
+    EventBody, FileRecord, FreeReason, InlineCard, Origin, Outcome, OutsideFile, Performer, Recorded, RefreshReason,
+    RulingRecord, Snapshot, SnapshotId, SnapshotRecord, Subject, Tier, Uncaptured,
 };
 pub use intent::{Bytes, FileIntent, Intent, NewContent, Proposal, ProposalError};
 pub use note::{Note, Rights, SecretKind, notes};

@@ -5,8 +5,10 @@ mod change;
 mod common;
 mod exec;
 mod help;
+mod model;
 mod number;
 mod policy;
+mod prompt;
 mod request;
 mod serve;
 mod watch;
@@ -26,9 +28,11 @@ pub(crate) use change::{
 pub(crate) use common::{CommonOptions, OriginOptions, ThemeChoice, VerdictOptions, When};
 pub(crate) use exec::{ExecArguments, ReviewArguments, SnapshotArguments, SnapshotCommand, TierChoice};
 pub(crate) use help::command;
+pub(crate) use model::{DemoArguments, ServeModelArguments};
 pub(crate) use policy::{
     ConfigArguments, ExplainArguments, ExplainedAction, PolicyArguments, PolicyCommand, TrustArguments,
 };
+pub(crate) use prompt::{PromptArguments, SessionsArguments};
 pub(crate) use request::{
     ExportFormat, ModeChoice, OverridesAction, RequestArguments, RequestCommand, SaveOptions, ScopeChoice,
     WaitingChoice,
@@ -64,6 +68,10 @@ enum FastCommand {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    #[command(short_flag = 'p', long_flag = "prompt")]
+    Prompt(PromptArguments),
+    Sessions(SessionsArguments),
+    Demo(DemoArguments),
     Run(RunArguments),
     Exec(ExecArguments),
     Propose(ProposeArguments),
@@ -92,6 +100,7 @@ pub(crate) enum Command {
     Diff(DiffArguments),
     Request(RequestArguments),
     Serve(ServeArguments),
+    ServeModel(ServeModelArguments),
     Open(OpenArguments),
     Login(LoginArguments),
     Doctor(DoctorArguments),
@@ -148,6 +157,8 @@ impl Command {
     /// `true` if failures are printed as JSON, too.
     pub(crate) fn wants_json(&self) -> bool {
         match self {
+            Self::Prompt(arguments) => arguments.common.json,
+            Self::Sessions(arguments) => arguments.common.json,
             Self::Propose(arguments) => arguments.common.json,
             Self::Exec(arguments) => arguments.common.json,
             Self::Review(arguments) => arguments.common.json,
@@ -161,6 +172,7 @@ impl Command {
             Self::Branch(arguments) => arguments.common.json,
             Self::Gc(arguments) => arguments.common.json,
             Self::Serve(arguments) => arguments.common.json,
+            Self::ServeModel(arguments) => arguments.json,
             Self::Open(arguments) => arguments.common.json,
             Self::Login(arguments) => arguments.common.json,
             Self::Doctor(arguments) => arguments.common.json,
@@ -169,7 +181,7 @@ impl Command {
             Self::Trust(arguments) => arguments.common.json,
             Self::Config(arguments) => arguments.common.json,
             Self::Env(arguments) => arguments.common.json,
-            Self::Run(_) | Self::Hook(_) | Self::Tool(_) | Self::Completions { .. } => false,
+            Self::Run(_) | Self::Demo(_) | Self::Hook(_) | Self::Tool(_) | Self::Completions { .. } => false,
         }
     }
 }

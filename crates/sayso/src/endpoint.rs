@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use sayso_adapters::Agent;
 use sayso_adapters::routing::{AgentEnvironment, LaunchSettings, UpstreamRouting};
-use sayso_api::{LocalStream, proto};
+use sayso_api::LocalStream;
 use sayso_server::EngineSocket;
 use tokio::io::copy_bidirectional_with_sizes;
 use tokio::sync::Notify;
@@ -73,13 +73,8 @@ impl RunEndpoint {
         for note in &routing.notes {
             say(&format!("note: {note}"));
         }
-        let request = proto::OpenEndpointRequest {
-            agent: Some(agent.name().to_owned()),
-            upstreams: routing.upstreams.clone().into_iter().collect(),
-            ..Default::default()
-        };
-        let opened = engine.block(engine.client().open_endpoint(request))?;
-        let capability = opened.endpoint.capability.clone();
+        let opened = engine.block(engine.client().open_endpoint(Some(agent.name()), &routing.upstreams))?;
+        let capability = opened.capability;
         let failed = |error: std::io::Error| CliError::io("cannot listen on a port of this machine", &error);
         let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
@@ -107,8 +102,7 @@ impl RunEndpoint {
     pub(crate) fn close(self, engine: &EngineConnection) -> Result<(), CliError> {
         self.stop.notify_one();
         let _ = self.thread.join();
-        let request = proto::CloseEndpointRequest { capability: self.capability, ..Default::default() };
-        engine.block(engine.client().close_endpoint(request)).map(|_| ())
+        engine.block(engine.client().close_endpoint(&self.capability)).map(|_| ())
     }
 }
 

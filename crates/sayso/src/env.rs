@@ -4,7 +4,6 @@ use std::process::ExitCode;
 
 use sayso_adapters::routing::{LaunchSettings, UpstreamRouting};
 use sayso_adapters::{Agent, UnknownAgent};
-use sayso_api::proto;
 use serde_json::json;
 
 use crate::cli::EnvArguments;
@@ -22,12 +21,7 @@ pub(crate) fn run(arguments: &EnvArguments) -> Result<ExitCode, CliError> {
     let location = WorkspaceLocation::find(&arguments.common)?;
     let engine = EngineConnection::read_only(&location)?;
     let routing = UpstreamRouting::new(agent, &ProcessEnvironment(agent));
-    let request = proto::GetPersistentEndpointRequest {
-        agent: Some(agent.name().to_owned()),
-        upstreams: routing.upstreams.clone().into_iter().collect(),
-        ..Default::default()
-    };
-    let endpoint = engine.block(engine.client().persistent_endpoint(request))?.endpoint;
+    let endpoint = engine.block(engine.client().persistent_endpoint(Some(agent.name()), &routing.upstreams))?;
     let Some(url) = &endpoint.url else {
         let message = "no `sayso serve` runs in this workspace, so that there is no address to send requests to";
         return Err(CliError::invalid_input(message).hint(format!(

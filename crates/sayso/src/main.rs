@@ -14,6 +14,7 @@ mod child;
 mod cli;
 mod completions;
 mod config;
+mod demo;
 mod diff;
 mod doctor;
 mod endpoint;
@@ -30,13 +31,16 @@ mod open;
 mod output;
 mod pending;
 mod policy;
+mod prompt;
 mod propose;
 mod records;
 mod request;
 mod review;
 mod run;
 mod serve;
+mod serve_model;
 mod session;
+mod sessions;
 mod settings;
 mod signals;
 mod snapshot;
@@ -84,6 +88,9 @@ fn main() -> ExitCode {
     };
     let json = command.wants_json();
     let code = match command {
+        Command::Prompt(arguments) => prompt::run(&arguments),
+        Command::Sessions(arguments) => sessions::run(&arguments),
+        Command::Demo(arguments) => demo::run(&arguments),
         Command::Propose(arguments) => propose::run(&arguments),
         Command::Exec(arguments) => exec::run(&arguments),
         Command::Review(arguments) => review::run(&arguments),
@@ -98,6 +105,7 @@ fn main() -> ExitCode {
         Command::Branch(arguments) => branch::run(&arguments),
         Command::Gc(arguments) => gc::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
+        Command::ServeModel(arguments) => serve_model::run(&arguments),
         Command::Open(arguments) => open::run(&arguments),
         Command::Login(arguments) => login::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),

@@ -9,13 +9,16 @@ use std::sync::{Mutex, PoisonError};
 use sayso_gate::{Notification, Notify};
 use sayso_review::Rule;
 use sayso_server::agent_registry::MARK;
-use sayso_server::{Current, EngineOptions, RuleText, Settings};
+use sayso_server::{CredentialHeader, Current, EngineOptions, RuleText, Settings};
 use sayso_workspace::git::Environment;
 
-use crate::config::{Config, WORKSPACE_FILE, append_rule, confirm, rule_toml, trust_file, user_file};
+use crate::config::{Config, Trust, WORKSPACE_FILE, agent, append_rule, confirm, rule_toml, trust_file, user_file};
 use crate::error::CliError;
 use crate::output::say;
 use crate::workspace_location::WorkspaceLocation;
+
+/// Folder of a workspace with scenarios of the built-in agent. They count once the workspace's configuration is trusted.
+const WORKSPACE_SCENARIOS: &str = ".sayso/scenarios";
 
 /// The configuration files of a workspace, read again after they change.
 #[derive(Debug)]
@@ -49,6 +52,11 @@ impl ConfigurationFiles {
         let mut files = vec![self.location.root.join(WORKSPACE_FILE), trust_file(&self.location)];
         files.extend(user_file());
         files.extend(Config::accepted_files(&self.location));
+        let own = user_file().and_then(|file| Some(file.parent()?.join("scenarios")));
+        for folder in own.into_iter().chain([self.location.root.join(WORKSPACE_SCENARIOS)]) {
+            files.extend(std::fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path()));
+            files.push(folder);
+        }
         files
     }
 }
@@ -61,13 +69,13 @@ impl Settings for ConfigurationFiles {
         if read.as_ref() == Some(&stamps) {
             return Ok(None);
         }
-        let current = current(&Config::load_while(&self.location, has_running_writer)?)?;
+        let current = current(&self.location, &Config::load_while(&self.location, has_running_writer)?)?;
         *read = Some(stamps);
         Ok(Some(current))
     }
 
     fn strictest(&self) -> Result<Current, sayso_server::Failure> {
-        current(&Config::strictest(&self.location))
+        current(&self.location, &Config::strictest(&self.location))
     }
 
     fn append_rule(&self, rule: &Rule) -> Result<String, sayso_server::Failure> {
@@ -85,16 +93,38 @@ impl Settings for ConfigurationFiles {
         let file = user_file().map_or_else(String::new, |path| path.display().to_string());
         Ok(RuleText { file, toml: rule_toml(rule) })
     }
+
+    fn credential(&self, upstream: &str) -> Result<Option<CredentialHeader>, sayso_server::Failure> {
+        let config = Config::load(&self.location)?;
+        let Some(setting) = config.requests.upstreams.get(upstream) else {
+            let names: Vec<&str> = config.requests.upstreams.keys().map(String::as_str).collect();
+            return Err(CliError::invalid_input(format!("there is no upstream `{upstream}`"))
+                .hint(format!("use one of {}, or add [upstream.{upstream}] to the configuration", names.join(", ")))
+                .into());
+        };
+        let keys = user_file().and_then(|file| Some(file.parent()?.join("keys")));
+        Ok(agent::credential(upstream, &setting.value, keys.as_deref(), |name| std::env::var(name).ok())?)
+    }
 }
 
-fn current(config: &Config) -> Result<Current, sayso_server::Failure> {
+fn current(location: &WorkspaceLocation, config: &Config) -> Result<Current, sayso_server::Failure> {
     Ok(Current {
         rules: config.rules()?,
         snapshots: config.snapshots(),
         deadline: config.deadline.value,
         branch_prefix: config.branch_prefix.value.clone(),
         requests: config.requests.settings(|name| std::env::var(name).ok()),
+        agent: config
+            .agent
+            .defaults(agent::scenario_files(&scenario_folders(location, config)), &config.requests.upstreams),
     })
+}
+
+/// Returns the folders with scenarios: the user's own, then that of a trusted workspace.
+fn scenario_folders(location: &WorkspaceLocation, config: &Config) -> Vec<PathBuf> {
+    let own = user_file().and_then(|file| Some(file.parent()?.join("scenarios")));
+    let workspace = (config.trust == Trust::Trusted).then(|| location.root.join(WORKSPACE_SCENARIOS));
+    own.into_iter().chain(workspace).collect()
 }
 
 /// Reports problems of the configuration, for commands that work without it.
@@ -178,5 +208,7 @@ pub(crate) fn engine_options(location: &WorkspaceLocation) -> EngineOptions {
             mark: Some((MARK, "git")),
         },
         version: env!("CARGO_PKG_VERSION"),
+        // Also if the file was replaced since, as by an update.
+        program: PathBuf::from("/proc/self/exe"),
     }
 }

@@ -129,9 +129,24 @@ impl AgentRegistry {
         self.create_entry(&format!("0-{agent}"), 0, journal)
     }
 
+    /// Registers a child process and its descendants as acting for a change. The engine itself does not act for it.
+    pub fn register_process(&self, process: u32, change: ChangeId, journal: &Path) -> io::Result<Registration> {
+        self.create_entry_of(process, &change.to_string(), change, journal)
+    }
+
     fn create_entry(&self, suffix: &str, change: ChangeId, journal: &Path) -> io::Result<Registration> {
-        let unknown = || io::Error::other("cannot read this process from /proc");
-        let process = Process::find_running(std::process::id()).ok_or_else(unknown)?;
+        self.create_entry_of(std::process::id(), suffix, change, journal)
+    }
+
+    fn create_entry_of(
+        &self,
+        process: u32,
+        suffix: &str,
+        change: ChangeId,
+        journal: &Path,
+    ) -> io::Result<Registration> {
+        let unknown = || io::Error::other("cannot read the process from /proc");
+        let process = Process::find_running(process).ok_or_else(unknown)?;
         std::fs::create_dir_all(&self.directory)?;
         let path = self.directory.join(format!("{}-{}-{suffix}", process.id, process.started));
         std::fs::write(&path, format!("{change}\n{}", journal.display()))?;

@@ -1,4 +1,4 @@
-//! Conversations of sessions, decoded from their recorded model traffic.
+//! Conversations of sessions: of the built-in agent from its log, of all others decoded from their recorded model traffic.
 //!
 //! A conversation is folded on demand: each call reads the requests recorded since the last one, and appends their blocks. Blocks
 //! never change, so a client can continue after any block. The folds of the sessions read last are kept in memory.
@@ -9,11 +9,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use sayso_agent::LogEntry;
 use sayso_proxy::interceptor::no_turn_because;
 use sayso_review::{RequestId, RequestRecord, RequestStatus, SubagentMark};
 use sayso_wire::stream::{Api, ModelResponse, collect};
-use sayso_wire::{ModelRequest, RequestHead, Transcript, TranscriptBlock};
+use sayso_wire::{ModelRequest, RequestHead, ToolReference, Transcript, TranscriptBlock, TranscriptBlockKind};
 
+use crate::agent_conversation::{self, EntryBlock};
 use crate::failure::Failure;
 use crate::host::Host;
 
@@ -26,7 +28,7 @@ const PAGE_SIZE: usize = 200;
 
 /// A block with its origin.
 #[derive(Clone, Debug)]
-pub(crate) struct ConversationBlock {
+pub(crate) struct RecordedBlock {
     pub(crate) block: TranscriptBlock,
     pub(crate) request: RequestId,
     /// `None` for the main agent.
@@ -39,13 +41,19 @@ pub(crate) struct ConversationBlock {
 #[derive(Debug, Default)]
 pub(crate) struct Conversation {
     /// Block number 1 is at index 0.
-    blocks: Vec<Arc<ConversationBlock>>,
+    blocks: Vec<Arc<RecordedBlock>>,
     /// Transcripts by the id of the subagent. Subagents without an id share one.
     transcripts: BTreeMap<Option<String>, Transcript>,
     /// Number of the newest request that was read.
     through: RequestId,
     /// Requests that were read before their response was complete.
     unanswered: Vec<RequestId>,
+    /// Number of the last log entry of the built-in agent that was read; 0 for other agents.
+    last_entry: u64,
+    /// Number of the event that cleared the log.
+    log_start: u64,
+    /// Names of the tools by call, for results, which do not name them.
+    tool_names: BTreeMap<String, String>,
 }
 
 /// The conversations read last.
@@ -67,6 +75,11 @@ impl Conversations {
         let mut conversation = lock(&conversation);
         conversation.update(host, session)?;
         Ok(read(&conversation))
+    }
+
+    /// Drops the fold of a session whose history was removed.
+    pub(crate) fn forget(&self, session: &str) {
+        lock(&self.sessions).retain(|(known, _)| known != session);
     }
 
     fn find(&self, session: &str) -> Arc<Mutex<Conversation>> {
@@ -92,13 +105,16 @@ impl Conversation {
     }
 
     /// Returns the blocks after a number with their numbers, oldest first.
-    pub(crate) fn after(&self, number: u64) -> impl Iterator<Item = (u64, &Arc<ConversationBlock>)> {
+    pub(crate) fn after(&self, number: u64) -> impl Iterator<Item = (u64, &Arc<RecordedBlock>)> {
         let start = usize::try_from(number).unwrap_or(usize::MAX).min(self.blocks.len());
         (start as u64 + 1..).zip(&self.blocks[start..])
     }
 
     /// Appends what was recorded since the last call.
     fn update(&mut self, host: &Host, session: &str) -> Result<(), Failure> {
+        if self.update_from_log(host, session)? {
+            return Ok(());
+        }
         let interceptor = &host.proxy.interceptor;
         // Responses first: a later request of the same conversation repeats them.
         for request in std::mem::take(&mut self.unanswered) {
@@ -125,9 +141,51 @@ impl Conversation {
         Ok(())
     }
 
+    /// Appends the new entries of the built-in agent's log. Returns `false` for the session of another agent.
+    fn update_from_log(&mut self, host: &Host, session: &str) -> Result<bool, Failure> {
+        let start = host.gate.read(|history| history.agent_log_start(session))?;
+        if start > self.log_start {
+            *self = Self { log_start: start, last_entry: start, ..Self::default() };
+        }
+        loop {
+            let page = host.gate.read(|history| history.agent_log(session, self.last_entry, PAGE_SIZE))?;
+            let Some(last) = page.last() else { return Ok(self.last_entry > 0) };
+            self.last_entry = last.number;
+            for stored in &page {
+                let content = stored.content.as_ref().map(ToString::to_string).unwrap_or_default();
+                let Ok(entry) = LogEntry::from_json(&content) else { continue };
+                let Some(known) = entry.known() else { continue };
+                for EntryBlock { mut block, request } in agent_conversation::blocks(known) {
+                    self.name_tool(&mut block);
+                    truncate(&mut block);
+                    let block = RecordedBlock { block, request, subagent: None, time: entry.time_ms };
+                    self.blocks.push(Arc::new(block));
+                }
+            }
+        }
+    }
+
+    /// Adds the name of the tool to a result.
+    fn name_tool(&mut self, block: &mut TranscriptBlock) {
+        match &mut block.kind {
+            TranscriptBlockKind::ToolCall(ToolReference { id: Some(id), name: Some(name) }) => {
+                self.tool_names.insert(id.clone(), name.clone());
+            }
+            TranscriptBlockKind::ToolResult(ToolReference { id: Some(id), name }) => {
+                *name = self.tool_names.get(id).cloned();
+            }
+            _ => {}
+        }
+    }
+
     /// Appends the new blocks of a request. Returns `false` if it is no turn of a conversation.
     fn push_request(&mut self, host: &Host, record: &RequestRecord) -> bool {
         let Some(request) = turn_request(host, record) else { return false };
+        let key = transcript_key(record);
+        if key.is_some() && !self.transcripts.contains_key(&key) {
+            let own = self.transcripts.get(&None).map(|parent| parent.of_subagent(&request)).unwrap_or_default();
+            self.transcripts.insert(key, own);
+        }
         let blocks = self.transcript(record).push_request(&request);
         self.append(record, record.time, blocks);
         true
@@ -148,18 +206,26 @@ impl Conversation {
     }
 
     fn transcript(&mut self, record: &RequestRecord) -> &mut Transcript {
-        let key = record.received.subagent.as_ref().map(|mark| mark.id.clone().unwrap_or_default());
-        self.transcripts.entry(key).or_default()
+        self.transcripts.entry(transcript_key(record)).or_default()
     }
 
     fn append(&mut self, record: &RequestRecord, time: i64, blocks: Vec<TranscriptBlock>) {
         for mut block in blocks {
-            let end = block.text.floor_char_boundary(MAX_TEXT_BYTES);
-            block.text.truncate(end);
+            truncate(&mut block);
             let subagent = record.received.subagent.clone();
-            self.blocks.push(Arc::new(ConversationBlock { block, request: record.request, subagent, time }));
+            self.blocks.push(Arc::new(RecordedBlock { block, request: record.request, subagent, time }));
         }
     }
+}
+
+fn truncate(block: &mut TranscriptBlock) {
+    let end = block.text.floor_char_boundary(MAX_TEXT_BYTES);
+    block.text.truncate(end);
+}
+
+/// The subagent that sent a request. `None` for the main agent.
+fn transcript_key(record: &RequestRecord) -> Option<String> {
+    record.received.subagent.as_ref().map(|mark| mark.id.clone().unwrap_or_default())
 }
 
 /// Decodes a recorded request. Returns `None` if it is no turn of a conversation, or if its body is no longer stored.

@@ -17,6 +17,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::watch;
 
 use crate::agent_registry::{AgentRegistry, Run};
+use crate::agent_sessions::AgentSessions;
 use crate::call_files::CallFiles;
 use crate::caller::Peer;
 use crate::conversation::Conversations;
@@ -75,6 +76,9 @@ pub(crate) struct Host {
     pub(crate) stop_reason: OnceLock<String>,
     pub(crate) logins: Logins,
     pub(crate) conversations: Conversations,
+    pub(crate) agent_sessions: AgentSessions,
+    /// This program, which commands of the built-in agent start with.
+    pub(crate) program: PathBuf,
     pub(crate) inbox: InboxBoard,
     pub(crate) surfaces: Arc<Surfaces>,
     pub(crate) editors: Arc<EditorRegistry>,
@@ -96,6 +100,7 @@ pub(crate) struct HostOptions {
     pub(crate) deadline: Option<Duration>,
     pub(crate) branch_prefix: String,
     pub(crate) editors: Arc<EditorRegistry>,
+    pub(crate) program: PathBuf,
 }
 
 impl Host {
@@ -112,6 +117,7 @@ impl Host {
             deadline,
             branch_prefix,
             editors,
+            program,
         } = options;
         Arc::new(Self {
             gate,
@@ -138,6 +144,8 @@ impl Host {
             stop_reason: OnceLock::new(),
             logins: Logins::default(),
             conversations: Conversations::default(),
+            agent_sessions: AgentSessions::default(),
+            program,
             inbox: InboxBoard::default(),
             surfaces: Arc::default(),
             editors,
@@ -156,6 +164,7 @@ impl Host {
             *self.branch_prefix.lock().unwrap_or_else(PoisonError::into_inner) = current.branch_prefix;
             self.gate.use_rules(current.rules, current.snapshots);
             self.proxy.interceptor.configure(current.requests);
+            self.agent_sessions.configure(current.agent);
             *self.logged_error.lock().unwrap_or_else(PoisonError::into_inner) = None;
             tracing::info!("configuration reloaded");
         }
@@ -194,6 +203,10 @@ impl Host {
     pub(crate) fn finish_abandoned(&self) -> Result<(), Failure> {
         for abandoned in self.agents.abandoned(&self.journal) {
             if !abandoned.running.is_empty() {
+                continue;
+            }
+            if abandoned.change.is_some_and(|change| self.agent_sessions.is_running(change)) {
+                // The task of the command records its end.
                 continue;
             }
             if let Some(change) = abandoned.change {

@@ -112,9 +112,9 @@ mod tests {
     use super::*;
 
     /// Deterministic random numbers (SplitMix64).
-    struct Random(u64);
+    struct SplitMix(u64);
 
-    impl Random {
+    impl SplitMix {
         fn below(&mut self, end: u64) -> u64 {
             self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
             let mut mixed = self.0;
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn folded_deltas_equal_full_list() {
         for seed in 0..200 {
-            let mut random = Random(seed);
+            let mut random = SplitMix(seed);
             let mut index = InboxIndex::default();
             let mut model: BTreeMap<String, InboxItem> = BTreeMap::new();
             let mut lists = RecentLists::default();
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn inbox_order_is_time_then_kind_then_number() {
-        let mut random = Random(7);
+        let mut random = SplitMix(7);
         let mut index = InboxIndex::default();
         for _ in 0..100 {
             index.set(random.item());

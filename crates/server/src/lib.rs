@@ -17,7 +17,10 @@
 
 #![allow(clippy::disallowed_methods, reason = "the server owns sockets, the clock and the files beside the journal")]
 
+mod agent_conversation;
+mod agent_host;
 pub mod agent_registry;
+mod agent_sessions;
 mod authority;
 mod body_timeout;
 mod branch;
@@ -47,6 +50,7 @@ mod token;
 mod web_app;
 mod work;
 
+pub use agent_sessions::SurfaceTiming;
 pub use call_files::{CallFiles, CallReport};
 pub use editors::EditorTiming;
 pub use engine_socket::{EngineSocket, ServerNote};
@@ -54,7 +58,7 @@ pub use failure::Failure;
 pub use kernel_marks::{is_marked, marked_peer};
 pub use listen::Timing;
 pub use login::Logins;
-pub use settings::{Current, RuleText, Settings};
+pub use settings::{AgentDefaults, CredentialHeader, Current, RuleText, Settings};
 pub use start::{EngineOptions, HttpOptions, InProcessEngine, PORT, PortChoice, Server, StartError, Stop, loopback};
 pub use takeover::TakeoverRequest;
 pub use token::{BadToken, Token};

@@ -15,8 +15,8 @@ use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use sayso_api::LocalStream;
 use sayso_api::proto::{
-    ConversationServiceExt as _, EditorServiceExt as _, IntentServiceExt as _, RequestServiceExt as _,
-    ReviewServiceExt as _, ToolServiceExt as _, WorkspaceServiceExt as _,
+    AgentServiceExt as _, ConversationServiceExt as _, EditorServiceExt as _, IntentServiceExt as _,
+    RequestServiceExt as _, ReviewServiceExt as _, ToolServiceExt as _, WorkspaceServiceExt as _,
 };
 use sayso_marks::PeerProcess;
 use sayso_proxy::Proxy;
@@ -26,6 +26,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
+use crate::agent_sessions::SurfaceTiming;
 use crate::caller::{Credential, Peer, SocketKind};
 use crate::editors::EditorTiming;
 use crate::guard::{self, Guard};
@@ -33,6 +34,7 @@ use crate::host::Host;
 use crate::login::Logins;
 use crate::proxy_thread::starts_with_model_request;
 use crate::respond::{Responder, bytes_body, reject, respond, respond_to_agent};
+use crate::service::agent::AgentCalls;
 use crate::service::conversation::ConversationReader;
 use crate::service::editor::EditorCalls;
 use crate::service::intent::Intents;
@@ -66,6 +68,8 @@ pub struct Timing {
     pub body: Duration,
     /// From a request to an editor to its answer.
     pub editor: EditorTiming,
+    /// From a request of the built-in agent to a surface to its answer.
+    pub agent: SurfaceTiming,
 }
 
 impl Timing {
@@ -74,6 +78,7 @@ impl Timing {
         idle: Duration::from_mins(2),
         body: Duration::from_mins(1),
         editor: EditorTiming::DEFAULT,
+        agent: SurfaceTiming::DEFAULT,
     };
 }
 
@@ -130,6 +135,7 @@ impl ConnectionServer {
         let router = Arc::new(Requests(Arc::clone(host))).register(router);
         let router = Arc::new(ConversationReader(Arc::clone(host))).register(router);
         let router = Arc::new(EditorCalls(Arc::clone(host))).register(router);
+        let router = Arc::new(AgentCalls(Arc::clone(host))).register(router);
         let limits =
             Limits::default().with_max_request_body_size(MAX_REQUEST_BYTES).with_max_message_size(MAX_REQUEST_BYTES);
         // A deadline of the client also ends a stream.

@@ -22,6 +22,7 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::agent_registry::AgentRegistry;
+use crate::agent_sessions;
 use crate::call_files::CallFiles;
 use crate::editors::EditorRegistry;
 use crate::engine_socket::{EngineSocket, Listeners};
@@ -59,6 +60,8 @@ pub struct EngineOptions {
     pub environment: Environment,
     /// Version of the program.
     pub version: &'static str,
+    /// The program itself, which commands of the built-in agent start with.
+    pub program: PathBuf,
 }
 
 impl fmt::Debug for EngineOptions {
@@ -100,7 +103,7 @@ struct Opened {
 
 impl Opened {
     fn new(options: EngineOptions) -> Result<Self, StartError> {
-        let EngineOptions { root, journal: directory, home, settings, notify, environment, version } = options;
+        let EngineOptions { root, journal: directory, home, settings, notify, environment, version, program } = options;
         let open = || Ok::<_, StartError>(Workspace::open(&root)?.protecting(&home));
         let journal = match Journal::open(&directory, Options { wait: Duration::ZERO }) {
             Err(OpenJournalError::Locked { .. }) => return Err(StartError::Taken),
@@ -133,8 +136,10 @@ impl Opened {
             deadline: current.deadline,
             branch_prefix: current.branch_prefix,
             editors,
+            program,
         };
         let host = Host::new(gate, proxy, options);
+        host.agent_sessions.configure(current.agent);
         if let Err(failure) = host.finish_abandoned() {
             tracing::warn!(reason = failure.message, "cannot finish abandoned changes");
         }
@@ -145,6 +150,7 @@ impl Opened {
     async fn serve(self, http: Option<Http>, timing: Timing) {
         let Self { host, socket, listeners, .. } = self;
         host.editors.set_timing(timing.editor);
+        host.agent_sessions.set_timing(timing.agent);
         // Only an engine inside another command yields to `sayso serve`.
         let yields = (http.is_none() || kernel_marks::is_marked()).then(|| socket.clone());
         let runtime = Handle::current();
@@ -174,16 +180,19 @@ impl Opened {
         drop(server);
         let ticking = tokio::spawn(tick(Arc::clone(&host), yields));
         let following = tokio::spawn(Arc::clone(&host.proxy).follow());
+        let following_agent = tokio::spawn(agent_sessions::follow(Arc::clone(&host)));
         let mut stopping = host.stopping.subscribe();
         // Cannot fail: this function holds the sender.
         let _ = stopping.wait_for(|stopping| *stopping).await;
         // First, so that new clients look for another engine.
         socket.remove_all();
+        host.agent_sessions.stop();
         host.proxy.interceptor.stop();
         host.gate.end_stream();
         while tasks.join_next().await.is_some() {}
         ticking.abort();
         following.abort();
+        following_agent.abort();
         tracing::info!("stopped");
     }
 }

@@ -2,6 +2,7 @@
 
 use sayso_review::ErrorKind;
 use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -23,9 +24,16 @@ pub(crate) fn invalid(message: impl Into<String>) -> ToolError {
     ToolError::new(ErrorKind::InvalidArgs, message)
 }
 
-/// Returns the JSON schema of a type of arguments.
+/// Returns the JSON schema of a type of arguments, in one piece: not every model API follows references.
 pub(crate) fn schema<T: JsonSchema>() -> Value {
-    schemars::SchemaGenerator::default().into_root_schema_for::<T>().to_value()
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    // The name of a Rust type tells a model nothing.
+    schema.remove("title");
+    schema.to_value()
 }
 
 fn kind_of(value: &Value) -> &'static str {

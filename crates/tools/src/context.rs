@@ -2,24 +2,65 @@
 
 use std::collections::BTreeSet;
 
-use sayso_review::{ErrorKind, Grants, Observation, WsPath, WsPathError};
+use sayso_diff::encode_like;
+use sayso_review::{ErrorKind, FileState, Grants, Observation, WsPath, WsPathError};
 use sayso_workspace::{Listing, Opened, ReadLimit, Walk, WalkLimit, Workspace};
 
 use crate::error::ToolError;
+use crate::read_log::{ReadLog, ReadState};
 
 /// Maximum size of a file that a tool reads.
 pub const FILE_LIMIT: ReadLimit = ReadLimit(4 * 1024 * 1024);
 
-/// The granted files of a workspace.
-#[derive(Debug)]
+/// Unsaved texts of editors.
+pub trait UnsavedBuffers: std::fmt::Debug + Send + Sync {
+    /// Returns the unsaved text of a file, or `None` if no editor has one. `location` is the path after all symlinks. Searches
+    /// call it for every file, so it must not wait for an editor.
+    fn text(&self, location: &WsPath) -> Option<String>;
+}
+
+/// Content of a file as its user sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FileContent {
+    /// Path after all symlinks.
+    pub(crate) location: WsPath,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) source: ContentSource,
+}
+
+/// Source of a content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ContentSource {
+    Disk,
+    /// The unsaved text of an editor, in the format of the file on disk.
+    Editor,
+}
+
+/// The granted files of a workspace, with unsaved texts of editors.
+#[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
     workspace: &'a Workspace,
     grants: &'a Grants,
+    buffers: Option<&'a dyn UnsavedBuffers>,
+    reads: Option<&'a ReadLog>,
 }
 
 impl<'a> Context<'a> {
+    /// Creates a context without unsaved texts and without a log of reads.
     pub fn new(workspace: &'a Workspace, grants: &'a Grants) -> Self {
-        Self { workspace, grants }
+        Self { workspace, grants, buffers: None, reads: None }
+    }
+
+    /// Reads files through the unsaved texts of editors.
+    #[must_use]
+    pub fn with_buffers(self, buffers: &'a dyn UnsavedBuffers) -> Self {
+        Self { buffers: Some(buffers), ..self }
+    }
+
+    /// Records reads in a log, and compares files with it before a change.
+    #[must_use]
+    pub fn with_reads(self, reads: &'a ReadLog) -> Self {
+        Self { reads: Some(reads), ..self }
     }
 
     pub(crate) fn grants(&self) -> &Grants {
@@ -71,12 +112,66 @@ impl<'a> Context<'a> {
         Ok(path)
     }
 
+    /// `true` if reading the path is granted.
+    pub(crate) fn is_readable(&self, path: &WsPath) -> bool {
+        self.check(path).is_ok()
+    }
+
     /// Opens a path. Both the path and its target after resolving symlinks need a grant for reading.
     pub(crate) fn open(&self, path: &WsPath) -> Result<Opened, ToolError> {
         self.check(path)?;
         let opened = self.workspace.open_path(path)?;
         self.check(&opened.resolved)?;
         Ok(opened)
+    }
+
+    /// Reads a file, or the unsaved text that an editor has for it.
+    pub(crate) fn read(&self, path: &WsPath) -> Result<FileContent, ToolError> {
+        let opened = self.open(path)?;
+        let location = opened.resolved.clone();
+        let bytes = opened.read(FILE_LIMIT)?;
+        Ok(match self.unsaved(&location, &bytes) {
+            Some(bytes) => FileContent { location, bytes, source: ContentSource::Editor },
+            None => FileContent { location, bytes, source: ContentSource::Disk },
+        })
+    }
+
+    /// Returns the unsaved text of an editor in the format of the file on disk.
+    fn unsaved(&self, location: &WsPath, disk: &[u8]) -> Option<Vec<u8>> {
+        let text = self.buffers?.text(location)?;
+        Some(encode_like(disk, text).bytes)
+    }
+
+    /// Returns a granted directory for a command.
+    pub(crate) fn directory(&self, path: &str) -> Result<WsPath, ToolError> {
+        let path = self.workspace.locate(path)?;
+        // Listing fails for everything but a directory.
+        let opened = self.workspace.open_path(&path)?;
+        opened.list()?;
+        Ok(opened.resolved)
+    }
+
+    /// Records a content that the model saw.
+    pub(crate) fn record_read(&self, location: &WsPath, content: &[u8]) {
+        if let Some(reads) = self.reads {
+            reads.record(location, content);
+        }
+    }
+
+    /// Compares a content with the content that the model saw.
+    pub(crate) fn read_state(&self, location: &WsPath, content: &[u8]) -> ReadState {
+        self.reads.map_or(ReadState::Unread, |reads| reads.state_of(location, content))
+    }
+
+    /// Records the current contents of files that the model just changed. Removed files leave the log.
+    pub fn refresh_reads<'p>(&self, paths: impl IntoIterator<Item = &'p WsPath>) {
+        let Some(reads) = self.reads else { return };
+        for path in paths {
+            match self.read(path) {
+                Ok(file) => reads.record(&file.location, &file.bytes),
+                Err(_) => reads.forget(path),
+            }
+        }
     }
 
     /// Resolves a path from arguments without a check of grants, for [`Context::observe`] to check.
@@ -90,9 +185,14 @@ impl<'a> Context<'a> {
         for path in &paths {
             self.check_change(path)?;
         }
-        let observation = self.workspace.observe(paths, FILE_LIMIT);
-        for file in observation.files.values() {
+        let mut observation = self.workspace.observe(paths, FILE_LIMIT);
+        for file in observation.files.values_mut() {
             self.check_change(&file.location)?;
+            if let Ok(FileState::File { content, mode }) = &file.found
+                && let Some(unsaved) = self.unsaved(&file.location, content.bytes())
+            {
+                file.found = Ok(FileState::file(unsaved, *mode));
+            }
         }
         Ok(observation)
     }

@@ -8,9 +8,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::arguments::{self, invalid};
-use crate::context::{Context, FILE_LIMIT};
+use crate::context::Context;
 use crate::error::ToolError;
+use crate::output::ToolOutput;
 use crate::registry::{Capability, FileAccess, Needs, Tool};
+use crate::step::Step;
 
 pub(crate) struct Diff;
 
@@ -87,6 +89,18 @@ impl Tool for Diff {
         Needs { capability: Capability::ByName, files: FileAccess::Read }
     }
 
+    fn prepare(&self, arguments: &Value, context: &Context<'_>) -> Result<Step, ToolError> {
+        let object = self.run(arguments, context)?;
+        let mut text = object["diff"].as_str().unwrap_or_default().to_owned();
+        if text.is_empty() {
+            text.push_str("(no difference)\n");
+        }
+        for note in object["notes"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            text.push_str(&format!("[{note}]\n"));
+        }
+        Ok(Step::Done(ToolOutput::text(text)))
+    }
+
     fn run(&self, arguments: &Value, context: &Context<'_>) -> Result<Value, ToolError> {
         let mut arguments: Arguments = arguments::parse(arguments)?;
         let wanted = usize::try_from(arguments.context_lines).ok().filter(|wanted| *wanted <= MAX_CONTEXT_LINES);
@@ -96,10 +110,10 @@ impl Tool for Diff {
         let (a, b, names) = match arguments.sides()? {
             Sides::Texts(a, b) => (a.into_bytes(), b.into_bytes(), ("a".to_owned(), "b".to_owned())),
             Sides::Paths(a, b) => {
-                // Check both grants before opening either file.
+                // Check both grants before reading either file.
                 let (path_a, path_b) = (context.readable(&a)?, context.readable(&b)?);
-                let (opened_a, opened_b) = (context.open(&path_a)?, context.open(&path_b)?);
-                (opened_a.read(FILE_LIMIT)?, opened_b.read(FILE_LIMIT)?, (a, b))
+                context.open(&path_b)?;
+                (context.read(&path_a)?.bytes, context.read(&path_b)?.bytes, (a, b))
             }
         };
         let label_a = arguments.label_a.unwrap_or(names.0);

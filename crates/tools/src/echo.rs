@@ -2,12 +2,14 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::arguments;
 use crate::context::Context;
 use crate::error::ToolError;
+use crate::output::ToolOutput;
 use crate::registry::{Capability, FileAccess, Needs, Tool};
+use crate::step::Step;
 
 pub(crate) struct Echo;
 
@@ -35,8 +37,8 @@ impl Tool for Echo {
         Needs { capability: Capability::None, files: FileAccess::None }
     }
 
-    fn run(&self, arguments: &Value, _: &Context<'_>) -> Result<Value, ToolError> {
+    fn prepare(&self, arguments: &Value, _: &Context<'_>) -> Result<Step, ToolError> {
         let Arguments { text } = arguments::parse(arguments)?;
-        Ok(json!({ "text": text }))
+        Ok(Step::Done(ToolOutput::text(text)))
     }
 }

@@ -1,6 +1,6 @@
 //! `ProposeChanges`: previews a set of changes without writing.
 
-use sayso_review::{FileIntent, NewContent, Proposal};
+use sayso_review::{FileIntent, NewContent, Proposal, ProposedChanges};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use crate::arguments::{self, invalid};
 use crate::context::Context;
 use crate::error::ToolError;
+use crate::proposal_check;
 use crate::registry::{Capability, FileAccess, Needs, Tool};
+use crate::step::{FileStep, Step};
 
 pub(crate) struct ProposeChanges;
 
@@ -16,23 +18,23 @@ pub(crate) struct ProposeChanges;
 #[serde(deny_unknown_fields)]
 struct Arguments {
     /// All changes of the set. They are applied together or not at all.
-    changes: Vec<Change>,
+    changes: Vec<ProposedFile>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Change {
+struct ProposedFile {
     /// The file, relative to the workspace or absolute.
     path: String,
     /// The change of the file.
-    operation: Operation,
+    operation: FileOperation,
     /// The whole new content, for create and update.
     new_content: Option<String>,
 }
 
 #[derive(Clone, Copy, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
-enum Operation {
+enum FileOperation {
     Create,
     Update,
     Delete,
@@ -56,23 +58,44 @@ impl Tool for ProposeChanges {
         Needs { capability: Capability::ByName, files: FileAccess::Write }
     }
 
+    fn prepare(&self, arguments: &Value, context: &Context<'_>) -> Result<Step, ToolError> {
+        let proposal = proposal(arguments)?;
+        let proposed = preview(&proposal, context)?;
+        Ok(Step::ChangeFiles(FileStep { proposal, notes: Vec::new(), proposed: Some(Box::new(proposed)) }))
+    }
+
     fn run(&self, arguments: &Value, context: &Context<'_>) -> Result<Value, ToolError> {
-        let Arguments { changes } = arguments::parse(arguments)?;
-        if changes.is_empty() {
-            return Err(invalid("`changes` is empty: name at least one file"));
-        }
-        let intents = changes.into_iter().enumerate().map(|(index, change)| intent(index, change));
-        let proposal = Proposal { changes: intents.collect::<Result<_, _>>()? };
-        let draft = proposal
-            .draft(|path| context.workspace_path(path))
-            .map_err(|error| ToolError::new(error.kind(), error.to_string()).hint(error.hint()))?;
-        Ok(json!(draft.preview(&context.observe(draft.paths())?).object()))
+        Ok(json!(preview(&proposal(arguments)?, context)?))
     }
 }
 
+fn proposal(arguments: &Value) -> Result<Proposal, ToolError> {
+    let Arguments { changes } = arguments::parse(arguments)?;
+    if changes.is_empty() {
+        return Err(invalid("`changes` is empty: name at least one file"));
+    }
+    let intents = changes.into_iter().enumerate().map(|(index, change)| intent(index, change));
+    Ok(Proposal { changes: intents.collect::<Result<_, _>>()? })
+}
+
+/// Previews the changes. A file that changed since the model read it is a conflict, as seed `003…` asks.
+fn preview(proposal: &Proposal, context: &Context<'_>) -> Result<ProposedChanges, ToolError> {
+    let (preview, observation) = proposal_check::preview(proposal, context)?;
+    let mut object = preview.object();
+    for path in proposal_check::stale_files(&observation, context) {
+        let Some(change) = object.changes.iter_mut().find(|change| change.path == *path) else { continue };
+        let warning = "it changed since it was read";
+        change.conflict = true;
+        change.warning = Some(warning.to_owned());
+        object.has_conflicts = true;
+        object.warnings.push(format!("{path}: {warning}"));
+    }
+    Ok(object)
+}
+
 /// Converts the change at `index`. Fails if a create or update has no content.
-fn intent(index: usize, change: Change) -> Result<FileIntent, ToolError> {
-    let Change { path, operation, new_content } = change;
+fn intent(index: usize, change: ProposedFile) -> Result<FileIntent, ToolError> {
+    let ProposedFile { path, operation, new_content } = change;
     let content = |new_content| NewContent {
         path: path.clone(),
         new_content,
@@ -81,10 +104,10 @@ fn intent(index: usize, change: Change) -> Result<FileIntent, ToolError> {
         base_content: None,
     };
     match (operation, new_content) {
-        (Operation::Delete, _) => Ok(FileIntent::Delete { path }),
-        (Operation::Create, Some(text)) => Ok(FileIntent::Create(content(text))),
-        (Operation::Update, Some(text)) => Ok(FileIntent::Update(content(text))),
-        (Operation::Create | Operation::Update, None) => Err(invalid(format!(
+        (FileOperation::Delete, _) => Ok(FileIntent::Delete { path }),
+        (FileOperation::Create, Some(text)) => Ok(FileIntent::Create(content(text))),
+        (FileOperation::Update, Some(text)) => Ok(FileIntent::Update(content(text))),
+        (FileOperation::Create | FileOperation::Update, None) => Err(invalid(format!(
             "`changes[{index}].new_content` is missing: create and update need the whole new content"
         ))),
     }

@@ -17,6 +17,7 @@ mod prompt_cache;
 mod request;
 mod request_diff;
 mod request_edit;
+mod requested_edit;
 mod section;
 pub mod stream;
 pub mod tags;
@@ -36,6 +37,7 @@ pub use prompt_cache::{CACHE_TTL_MS, CacheMiss, CacheMissCause, PrefixDifference
 pub use request::ModelRequest;
 pub use request_diff::{SectionChange, SectionDiff};
 pub use request_edit::ShrinkLimits;
+pub use requested_edit::{Edit, EditTarget};
 pub use section::{ContentKind, Editable, Invocation, NodeType, Section, SectionId, SectionKind};
 pub use transcript::{ToolReference, Transcript, TranscriptBlock, TranscriptBlockKind};
 pub use turn_edits::{TurnEdits, TurnOutcome};

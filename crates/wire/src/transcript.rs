@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::conversation::hash;
+use crate::json::text;
 use crate::request::ModelRequest;
 use crate::section::{ContentKind, NodeType, Section, SectionKind};
 use crate::stream::ModelResponse;
@@ -88,6 +89,27 @@ pub struct Transcript {
 }
 
 impl Transcript {
+    /// Starts the transcript of a subagent whose first request may repeat the conversation of its parent. What the parent has emitted is
+    /// not repeated.
+    #[must_use]
+    pub fn of_subagent(&self, first: &ModelRequest) -> Self {
+        let is_inherited = |block: &TranscriptBlock| match block.kind {
+            TranscriptBlockKind::AssistantText | TranscriptBlockKind::ToolCall(_) => {
+                self.emitted.contains_key(&block.key())
+            }
+            _ => false,
+        };
+        if !request_blocks(first).iter().any(is_inherited) {
+            return Self::default();
+        }
+        let mut emitted = self.emitted.clone();
+        // The parent shows the results of its calls. A subagent gets placeholders for those that are not there yet.
+        for call in self.emitted.keys().filter_map(|key| key.strip_prefix("call:")) {
+            emitted.entry(format!("result:{call}")).or_insert(1);
+        }
+        Self { emitted, last_messages: Vec::new() }
+    }
+
     /// Returns the blocks that a request adds to the conversation.
     pub fn push_request(&mut self, request: &ModelRequest) -> Vec<TranscriptBlock> {
         let blocks = request_blocks(request);
@@ -169,6 +191,11 @@ fn request_blocks(request: &ModelRequest) -> Vec<TranscriptBlock> {
     while index < sections.len() {
         let section = sections[index];
         index += 1;
+        if section.content == ContentKind::Opaque && section.tool.is_none() {
+            // Parts of sealed reasoning, such as its summary, appeared with the response.
+            index = end_of_section(&sections, index, section);
+            continue;
+        }
         let is_part = matches!(section.node, NodeType::Message | NodeType::ContentPart | NodeType::ToolCall);
         if !is_part || section.message_index.is_none() {
             continue;
@@ -190,8 +217,13 @@ fn request_blocks(request: &ModelRequest) -> Vec<TranscriptBlock> {
                 Some(TranscriptBlock { kind: TranscriptBlockKind::Attachment, text: section.label.clone() })
             }
             (_, kind, None) if section.content == ContentKind::Text && section.leaf.is_some() => {
+                if kind == SectionKind::User {
+                    let end = end_of_section(&sections, index, section);
+                    blocks.extend(user_blocks(request, section, &sections[index..end]));
+                    index = end;
+                    continue;
+                }
                 let kind = match kind {
-                    SectionKind::User => Some(TranscriptBlockKind::Prompt),
                     SectionKind::Context => Some(TranscriptBlockKind::Context),
                     SectionKind::Assistant => Some(TranscriptBlockKind::AssistantText),
                     _ => None,
@@ -201,6 +233,35 @@ fn request_blocks(request: &ModelRequest) -> Vec<TranscriptBlock> {
             _ => None,
         };
         blocks.extend(block);
+    }
+    blocks
+}
+
+/// Returns the blocks of a user's text: context that the agent put between tags, and what the user wrote around it.
+fn user_blocks(request: &ModelRequest, section: &Section, descendants: &[&Section]) -> Vec<TranscriptBlock> {
+    let whole = || TranscriptBlock { kind: TranscriptBlockKind::Prompt, text: request.content(section).into_owned() };
+    let body = request.document();
+    let raw = body.zip(section.leaf).map(|(body, leaf)| body.raw(leaf)).filter(|raw| raw.starts_with(b"\""));
+    let Some(raw) = raw.and_then(|raw| raw.get(1..raw.len() - 1)) else { return vec![whole()] };
+    let is_context = |tag: &&&Section| tag.parent == Some(section.id) && tag.kind == SectionKind::Context;
+    let (mut blocks, mut written, mut position) = (Vec::new(), Vec::new(), 0);
+    for tag in descendants.iter().filter(is_context) {
+        // The label is the opening tag. The closing one has a slash more.
+        let Some(inner) = &tag.range else { continue };
+        let tags = inner.start.saturating_sub(tag.label.len())..inner.end + tag.label.len() + 1;
+        let (Some(before), Some(context)) = (raw.get(position..tags.start), raw.get(tags.clone())) else { continue };
+        written.extend_from_slice(before);
+        position = tags.end;
+        let text = text::decode(context).into_owned();
+        blocks.push(TranscriptBlock { kind: TranscriptBlockKind::Context, text });
+    }
+    if blocks.is_empty() {
+        return Some(whole()).filter(|block| !block.text.trim().is_empty()).into_iter().collect();
+    }
+    written.extend_from_slice(raw.get(position..).unwrap_or_default());
+    let text = text::decode(&written).trim().to_owned();
+    if !text.is_empty() {
+        blocks.push(TranscriptBlock { kind: TranscriptBlockKind::Prompt, text });
     }
     blocks
 }

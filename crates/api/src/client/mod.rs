@@ -8,6 +8,7 @@
 //! - It needs a tokio runtime with IO and time. One thread is enough.
 //! - A response is buffered in memory.
 
+mod agent;
 mod call;
 mod conversation;
 mod decide;
@@ -15,6 +16,7 @@ mod delivery;
 mod dial;
 mod diff;
 mod editor;
+mod endpoint;
 mod error;
 mod inbox;
 mod intent;
@@ -35,10 +37,12 @@ use http::Uri;
 use http::header::AUTHORIZATION;
 use sayso_review::Surface;
 
+pub use agent::{AgentRole, Invocation, SessionSource};
 pub use conversation::ConversationWatch;
 pub use dial::{AbstractSocket, Bytes, Connection, Dial, Loopback, Reach, Socket};
 pub use diff::DiffQuery;
 pub use editor::{AnswerUse, Editor, EditorBuffer, EditorFile, EditorLineEdit, EditorOperation, EditorRequest};
+pub use endpoint::UpstreamUrls;
 pub use error::{ClientError, SideEffect};
 pub use inbox::{AttachedSurface, CoveredDecision, InboxWatch, RuleSuggestion};
 pub use intent::{AgentMessage, CallOver, NewSession, PreparedCall, Submission, ToolCall};

@@ -5,8 +5,8 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use sayso_review::{
-    DryRunEnd, DryRunOutput, Event, FreeReason, IfChanged, Outcome, OutsideFile, RefreshReason, RememberAs, Rule,
-    RuleScope, Snapshot, SnapshotRecord, Target, Tier,
+    AgentEntry, AgentEntryKind, DryRunEnd, DryRunOutput, Event, FreeReason, IfChanged, Outcome, OutsideFile,
+    RefreshReason, RememberAs, Rule, RuleScope, Snapshot, SnapshotRecord, Target, Tier,
 };
 
 use crate::arbitrary::{
@@ -83,6 +83,17 @@ fn proposed() -> impl Strategy<Value = Event> {
     })
 }
 
+fn agent_entries() -> impl Strategy<Value = AgentEntry> {
+    let kinds = [AgentEntryKind::Log, AgentEntryKind::Settings, AgentEntryKind::Todos, AgentEntryKind::Cleared];
+    (text(), select(kinds.to_vec()), any::<u32>()).prop_map(|(session, kind, version)| AgentEntry {
+        session,
+        kind,
+        version,
+        content: serde_json::Value::Null,
+        blob: None,
+    })
+}
+
 /// Every kind of event.
 pub(crate) fn events() -> impl Strategy<Value = Event> {
     let id = any::<u64>;
@@ -150,6 +161,7 @@ pub(crate) fn events() -> impl Strategy<Value = Event> {
             .prop_map(|(change, path, file, hunks)| Event::HunksSeen { change, path, file, hunks })
             .boxed(),
         id().prop_map(|through| Event::ReadThrough { through }).boxed(),
+        agent_entries().prop_map(Event::Agent).boxed(),
     ]
 }
 

@@ -8,6 +8,7 @@ mod arbitrary_event;
 mod arbitrary_file;
 mod arbitrary_intent;
 mod arbitrary_request;
+mod arbitrary_request_view;
 mod arbitrary_subject;
 mod arbitrary_verdict;
 mod client_calls;

@@ -24,7 +24,7 @@ where
 }
 
 /// Checks that a value survives each encoding.
-fn round_trips<'a, M, T>(value: &'a T) -> Result<(), TestCaseError>
+pub(crate) fn round_trips<'a, M, T>(value: &'a T) -> Result<(), TestCaseError>
 where
     M: Message + Serialize + DeserializeOwned + From<&'a T>,
     T: TryFrom<M> + PartialEq + Debug,

@@ -37,7 +37,7 @@ covers_variants!(
     notes_cover_all_variants, many(&arbitrary::notes()),
     Note: Form, Mode, Executable, Symlink, Link, Binary, LargeRewrite, Generated, LockFile, Ci, Build, Permission,
     TestsRemoved, AssertionsRemoved, TestsSkipped, Secret, Hidden, HiddenName, HardLink, Owner, Attributes, CaseTwin,
-    Unrepresentable, Loosened, Moved, Ambiguous, Merged, ChangedSince, Overwrites
+    Unrepresentable, Loosened, Moved, Ambiguous, Merged, ChangedSince, UnsavedText, UnsavedTextIgnored, Overwrites
 );
 covers_variants!(
     problems_cover_all_variants, many(&arbitrary::problems()),
@@ -110,7 +110,7 @@ covers_variants!(
     events_cover_all_variants, many(&arbitrary::events()),
     Event: Proposed, Refreshed, Decided, Applying, Permitted, Observed, Reviewed, Ended, Undone, Redone, Recovered,
     SessionStarted, SessionResumed, SessionEnded, TurnStarted, TurnEnded, RuleAdded, MessageQueued, MessageDelivered, Delivered, SnapshotCaptured,
-    SnapshotCorrelated, SnapshotsFreed, Request, RequestMode, Overrides, RequestViewed, HunksSeen, ReadThrough
+    SnapshotCorrelated, SnapshotsFreed, Request, RequestMode, Overrides, RequestViewed, HunksSeen, ReadThrough, Agent
 );
 covers_variants!(
     outcomes_cover_all_variants,

@@ -1,7 +1,7 @@
 //! Selects the heaviest chain among crossing runs.
 
 use super::runs::Run;
-use super::solve::Piece;
+use super::solve::UnsolvedPiece;
 
 /// Finds heaviest chains and reuses its buffers.
 #[derive(Default)]
@@ -25,7 +25,7 @@ const EMPTY: Chain = Chain { weight: 0, last: NONE };
 impl Chains {
     /// Reduces runs to the chain of greatest total length that is in order on both sides. The input order is described
     /// at [`Found::Runs`](super::runs::Found::Runs).
-    pub(super) fn keep_heaviest(&mut self, piece: &Piece, runs: &mut Vec<Run>) {
+    pub(super) fn keep_heaviest(&mut self, piece: &UnsolvedPiece, runs: &mut Vec<Run>) {
         let in_order = |pair: &[Run]| pair[0].new < pair[1].new && pair[0].old + pair[0].length <= pair[1].old;
         if runs.windows(2).all(in_order) {
             return;
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     fn check(runs: &[(u32, u32, u32)], expected: &[(u32, u32, u32)]) {
-        let piece = Piece { old: 0..100, new: 0..100 };
+        let piece = UnsolvedPiece { old: 0..100, new: 0..100 };
         let mut chain: Vec<Run> = runs.iter().map(|&(old, new, length)| Run { old, new, length }).collect();
         Chains::default().keep_heaviest(&piece, &mut chain);
         let kept: Vec<_> = chain.iter().map(|run| (run.old, run.new, run.length)).collect();

@@ -2,7 +2,7 @@
 
 use gix_imara_diff::Token;
 
-use super::solve::{Piece, usizes};
+use super::solve::{UnsolvedPiece, usizes};
 
 /// A run of `length` equal tokens, at `old` on one side and at `new` on the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl Runs {
         &mut self,
         old: &[Token],
         new: &[Token],
-        piece: &Piece,
+        piece: &UnsolvedPiece,
         found: &mut Vec<Run>,
         budget: &mut u64,
     ) -> Found {
@@ -86,7 +86,7 @@ impl Runs {
         }
     }
 
-    fn index(&mut self, old: &[Token], piece: &Piece) {
+    fn index(&mut self, old: &[Token], piece: &UnsolvedPiece) {
         // The number wraps around after 2^32 pieces.
         self.stamp = self.stamp.checked_add(1).unwrap_or_else(|| {
             self.places.fill(Places::default());
@@ -106,7 +106,7 @@ impl Runs {
     }
 
     /// Returns the number of occurrences of the rarest common token on the old side.
-    fn rarest(&self, new: &[Token], piece: &Piece) -> u32 {
+    fn rarest(&self, new: &[Token], piece: &UnsolvedPiece) -> u32 {
         let mut rarest = NEVER;
         for token in &new[usizes(&piece.new)] {
             let places = self.places[token.0 as usize];
@@ -126,7 +126,7 @@ impl Runs {
         &self,
         old: &[Token],
         new: &[Token],
-        piece: &Piece,
+        piece: &UnsolvedPiece,
         at: u32,
         places: Places,
         found: &mut Vec<Run>,
@@ -149,7 +149,7 @@ const NEVER: u32 = u32::MAX;
 
 /// Returns the number of equal tokens from two positions on, within the piece.
 #[inline]
-fn equal_from(old: &[Token], new: &[Token], piece: &Piece, old_at: u32, new_at: u32) -> u32 {
+fn equal_from(old: &[Token], new: &[Token], piece: &UnsolvedPiece, old_at: u32, new_at: u32) -> u32 {
     let (a, b) = (&old[old_at as usize..piece.old.end as usize], &new[new_at as usize..piece.new.end as usize]);
     a.iter().zip(b).take_while(|(a, b)| a == b).count() as u32
 }

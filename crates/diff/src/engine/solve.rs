@@ -27,7 +27,7 @@ pub(crate) struct Edit {
 
 /// A part of both sides that is not compared yet.
 #[derive(Clone, Debug)]
-pub(super) struct Piece {
+pub(super) struct UnsolvedPiece {
     pub(super) old: Range<u32>,
     pub(super) new: Range<u32>,
 }
@@ -45,7 +45,7 @@ pub(crate) struct Solver {
     runs: Runs,
     chains: Chains,
     found: Vec<Run>,
-    stack: Vec<Piece>,
+    stack: Vec<UnsolvedPiece>,
     myers: Myers,
 }
 
@@ -64,7 +64,7 @@ impl Solver {
             return edits.0;
         }
         runs.reserve(old.len(), bound);
-        stack.push(Piece { old: 0..old.len() as u32, new: 0..new.len() as u32 });
+        stack.push(UnsolvedPiece { old: 0..old.len() as u32, new: 0..new.len() as u32 });
         while let Some(mut piece) = stack.pop() {
             trim(old, new, &mut piece);
             if piece.old.is_empty() || piece.new.is_empty() {
@@ -82,10 +82,11 @@ impl Solver {
                     chains.keep_heaviest(&piece, found);
                     let mut end = (piece.old.end, piece.new.end);
                     for run in found.iter().rev() {
-                        stack.push(Piece { old: run.old + run.length..end.0, new: run.new + run.length..end.1 });
+                        stack
+                            .push(UnsolvedPiece { old: run.old + run.length..end.0, new: run.new + run.length..end.1 });
                         end = (run.old, run.new);
                     }
-                    stack.push(Piece { old: piece.old.start..end.0, new: piece.new.start..end.1 });
+                    stack.push(UnsolvedPiece { old: piece.old.start..end.0, new: piece.new.start..end.1 });
                 }
             }
         }
@@ -93,7 +94,7 @@ impl Solver {
     }
 }
 
-fn trim(old: &[Token], new: &[Token], piece: &mut Piece) {
+fn trim(old: &[Token], new: &[Token], piece: &mut UnsolvedPiece) {
     let (a, b) = (&old[usizes(&piece.old)], &new[usizes(&piece.new)]);
     let prefix = a.iter().zip(b).take_while(|(a, b)| a == b).count();
     let suffix = a[prefix..].iter().rev().zip(b[prefix..].iter().rev()).take_while(|(a, b)| a == b).count();
@@ -114,7 +115,7 @@ struct Myers {
 impl Myers {
     /// Processes a very large piece in blocks with the same share of each side, because the library's work grows faster
     /// than its input. Since no line is rare, a few additional lines at the block boundaries are acceptable.
-    fn run_in_blocks(&mut self, old: &[Token], new: &[Token], bound: u32, piece: &Piece, edits: &mut Edits) {
+    fn run_in_blocks(&mut self, old: &[Token], new: &[Token], bound: u32, piece: &UnsolvedPiece, edits: &mut Edits) {
         if let Some(script) = greedy::few_edits(&old[usizes(&piece.old)], &new[usizes(&piece.new)]) {
             for edit in script {
                 edits.push_within(piece, edit.old, edit.new);
@@ -127,11 +128,11 @@ impl Myers {
         for block in 0..blocks {
             let old_block = share(&piece.old, block)..share(&piece.old, block + 1);
             let new_block = share(&piece.new, block)..share(&piece.new, block + 1);
-            self.run(old, new, bound, &Piece { old: old_block, new: new_block }, edits);
+            self.run(old, new, bound, &UnsolvedPiece { old: old_block, new: new_block }, edits);
         }
     }
 
-    fn run(&mut self, old: &[Token], new: &[Token], bound: u32, piece: &Piece, edits: &mut Edits) {
+    fn run(&mut self, old: &[Token], new: &[Token], bound: u32, piece: &UnsolvedPiece, edits: &mut Edits) {
         let (old, new) = (&old[usizes(&piece.old)], &new[usizes(&piece.new)]);
         // The library allocates arrays as long as the greatest token, so a small piece gets small token numbers.
         if self.numbers.len() <= bound as usize {
@@ -168,7 +169,7 @@ struct Edits(Vec<Edit>);
 
 impl Edits {
     /// Adds an edit with positions relative to a piece.
-    fn push_within(&mut self, piece: &Piece, old: Range<u32>, new: Range<u32>) {
+    fn push_within(&mut self, piece: &UnsolvedPiece, old: Range<u32>, new: Range<u32>) {
         let (old_start, new_start) = (piece.old.start, piece.new.start);
         self.push(old_start + old.start..old_start + old.end, new_start + new.start..new_start + new.end);
     }
@@ -226,7 +227,7 @@ mod tests {
         let mut runs = Runs::default();
         runs.reserve(old.len(), 1000);
         let mut budget = 10_000;
-        let piece = Piece { old: 0..1000, new: 0..1000 };
+        let piece = UnsolvedPiece { old: 0..1000, new: 0..1000 };
         runs.find(&old, &new, &piece, &mut Vec::new(), &mut budget);
         assert_eq!(budget, 10_000 - 1000 - 1000 - 1000, "both sides and the runs");
         // Without a budget the whole input goes to Myers' algorithm at once.

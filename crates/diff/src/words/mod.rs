@@ -133,7 +133,7 @@ fn common_words(old: Part<'_>, new: Part<'_>) -> (usize, usize) {
     let joined = |bytes: &[u8], at: usize| {
         at > 0 && at < bytes.len() && {
             let before = CLASSES[bytes[at - 1] as usize];
-            before != Class::Other && before == CLASSES[bytes[at] as usize]
+            before != CharacterClass::Other && before == CLASSES[bytes[at] as usize]
         }
     };
     let mut prefix = common_prefix(a, b);
@@ -164,15 +164,15 @@ fn words(bytes: &[u8], line_break: LineBreak) -> Vec<u32> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Class {
+enum CharacterClass {
     Word,
     Blank,
     Other,
 }
 
 /// The classes of single bytes.
-static CLASSES: [Class; 256] = {
-    let mut classes = [Class::Other; 256];
+static CLASSES: [CharacterClass; 256] = {
+    let mut classes = [CharacterClass::Other; 256];
     let mut byte = 0;
     while byte < 256 {
         classes[byte] = class(byte as u16);
@@ -182,19 +182,19 @@ static CLASSES: [Class; 256] = {
 };
 
 /// Non-ASCII characters are parts of words, so that no character is split.
-const fn class(unit: u16) -> Class {
+const fn class(unit: u16) -> CharacterClass {
     match unit {
-        0x30..=0x39 | 0x41..=0x5A | 0x5F | 0x61..=0x7A | 0x80.. => Class::Word,
-        0x20 | 0x09 => Class::Blank,
-        _ => Class::Other,
+        0x30..=0x39 | 0x41..=0x5A | 0x5F | 0x61..=0x7A | 0x80.. => CharacterClass::Word,
+        0x20 | 0x09 => CharacterClass::Blank,
+        _ => CharacterClass::Other,
     }
 }
 
-fn split(classes: impl Iterator<Item = Class>, width: u32, ends: &mut Vec<u32>) {
+fn split(classes: impl Iterator<Item = CharacterClass>, width: u32, ends: &mut Vec<u32>) {
     let mut current = None;
     let mut at = 0;
     for class in classes {
-        if current.is_some_and(|current| current != class || class == Class::Other) {
+        if current.is_some_and(|current| current != class || class == CharacterClass::Other) {
             ends.push(at);
         }
         current = Some(class);

@@ -220,6 +220,22 @@ impl Gate {
         self.state().engine.take_messages(session, now)
     }
 
+    /// Queues a message for the agent of a session.
+    pub fn queue_message(
+        &self,
+        session: &str,
+        change: Option<ChangeId>,
+        text: &str,
+        now: i64,
+    ) -> Result<(), GateError> {
+        self.state().engine.queue_message(session, change, text, now)
+    }
+
+    /// Adds a rule for the rest of a session.
+    pub fn add_rule(&self, session: &str, rule: Rule, now: i64) -> Result<(), GateError> {
+        self.state().engine.add_rule(session, rule, now)
+    }
+
     /// Returns the messages that a session's agent has not received.
     pub fn unread_messages(&self, session: &str) -> Result<Vec<UnreadMessage>, GateError> {
         self.state().engine.unread_messages(session)

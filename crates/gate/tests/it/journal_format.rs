@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sayso_review::redact::Redaction;
 use sayso_review::{
-    Answer, ApplyRecord, BodyRecord, Bytes, CardLine, CardLineKind, Cause, CommandPreview, Comment, CommentSide,
-    ContentHash, Decider, EditKind, Event, EventBody, FileAnswer, FileMode, FileRecord, Fingerprint, FreeReason,
-    Handover, HunkId, InlineCard, ModeSet, Note, Obstacle, Operation, Origin, Outcome, OutsideFile, OutsidePath,
-    OverrideReport, OverridesSet, PauseReason, Performer, Problem, RecordedStep, RefreshReason, RequestAnswer,
-    RequestEnd, RequestEvent, RequestMode, RequestReceived, RequestStep, Resumer, Rule, Ruling, RulingRecord,
-    SkippedEdit, Snapshot, SubagentMark, Subject, Surface, SurfaceKind, Tier, TokenUsage, ToolPreview, TurnEditReport,
-    Uncaptured, UpstreamRetry, Verdict, ViewEvent, WsPath,
+    AgentEntry, AgentEntryKind, Answer, ApplyRecord, BodyRecord, Bytes, CardLine, CardLineKind, Cause, CommandPreview,
+    Comment, CommentSide, ContentHash, Decider, EditKind, Event, EventBody, FileAnswer, FileMode, FileRecord,
+    Fingerprint, FreeReason, Handover, HunkId, InlineCard, ModeSet, Note, Obstacle, Operation, Origin, Outcome,
+    OutsideFile, OutsidePath, OverrideReport, OverridesSet, PauseReason, Performer, Problem, RecordedStep,
+    RefreshReason, RequestAnswer, RequestEnd, RequestEvent, RequestMode, RequestReceived, RequestStep, Resumer, Rule,
+    Ruling, RulingRecord, SkippedEdit, Snapshot, SubagentMark, Subject, Surface, SurfaceKind, Tier, TokenUsage,
+    ToolPreview, TurnEditReport, Uncaptured, UpstreamRetry, Verdict, ViewEvent, WsPath,
 };
 use serde_json::json;
 
@@ -53,7 +53,7 @@ fn fixture_covers_every_event_kind() {
     assert_eq!(kinds.len(), KINDS.len());
 }
 
-const KINDS: [&str; 36] = [
+const KINDS: [&str; 37] = [
     "proposed",
     "refreshed",
     "decided",
@@ -90,6 +90,7 @@ const KINDS: [&str; 36] = [
     "request viewed",
     "hunks seen",
     "read through",
+    "agent",
 ];
 
 /// Names the kind of an event. A new variant does not compile here: add it, its name to [`KINDS`], and an example.
@@ -133,6 +134,7 @@ fn kind(event: &Event) -> &'static str {
         Event::RequestViewed(_) => "request viewed",
         Event::HunksSeen { .. } => "hunks seen",
         Event::ReadThrough { .. } => "read through",
+        Event::Agent(_) => "agent",
     }
 }
 
@@ -169,6 +171,10 @@ fn apply_record() -> ApplyRecord {
 
 fn outside_path() -> OutsidePath {
     OutsidePath::parse("/etc/hosts").unwrap()
+}
+
+fn agent_entry(kind: AgentEntryKind, content: serde_json::Value, blob: Option<ContentHash>) -> Event {
+    Event::Agent(AgentEntry { session: "s".to_owned(), kind, version: 1, content, blob })
 }
 
 fn examples() -> Vec<Event> {
@@ -387,6 +393,10 @@ fn seen_examples() -> Vec<Event> {
         Event::Decided { change: 1, verdict, agent_message: "message".to_owned() },
         Event::HunksSeen { change: 1, path: path("a"), file: hash(), hunks: vec![1, 2] },
         Event::ReadThrough { through: 1 },
+        agent_entry(AgentEntryKind::Log, json!({"text": "a"}), None),
+        agent_entry(AgentEntryKind::Settings, json!(null), Some(hash())),
+        agent_entry(AgentEntryKind::Todos, json!([]), None),
+        agent_entry(AgentEntryKind::Cleared, json!(null), None),
     ]
 }
 

@@ -7,6 +7,7 @@
 )]
 
 mod actions;
+mod agent_log;
 mod captures;
 mod check;
 mod concurrent_clients;

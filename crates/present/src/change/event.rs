@@ -46,6 +46,7 @@ pub fn describe_event(body: &EventBody, now: i64) -> String {
             format!("{} of {} seen", count(hunks.len() as u64, "hunk"), escape_unprintable(path.as_str()))
         }
         Event::ReadThrough { through } => format!("events read up to {through}"),
+        Event::Agent(entry) => format!("agent log of session {}", entry.session),
         Event::Applying { note: None, .. } => "is being applied".to_owned(),
         Event::Applying { note: Some(note), .. } => format!("is being applied: {}", first_line(note)),
         Event::Permitted { editor: None, .. } => "may go ahead".to_owned(),

@@ -1,7 +1,6 @@
 //! The grammar of edits: `PATH=VALUE`, `PATH:=JSON` or `PATH`.
 
-use sayso_api::proto::EditTarget;
-use sayso_api::proto::oneof::edit_target::Target;
+use sayso_wire::EditTarget;
 
 /// An edit as it was typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,9 +37,7 @@ impl<'t> Assignment<'t> {
 
 /// Reads the target of an edit: a section id or a path.
 pub fn edit_target(text: &str) -> EditTarget {
-    let is_id = text.parse::<sayso_wire::SectionId>().is_ok();
-    let target = if is_id { Target::Section(text.to_owned()) } else { Target::Path(text.to_owned()) };
-    EditTarget { target: Some(target), ..Default::default() }
+    text.parse().map_or_else(|_| EditTarget::Path(text.to_owned()), EditTarget::Section)
 }
 
 #[cfg(test)]

@@ -1,9 +1,7 @@
 //! Results of edits, and the section or repair that a person means.
 
-use sayso_api::proto::oneof::edit_request_request::Edit;
-use sayso_api::proto::{
-    EditRequestResponse, EditTarget, OverrideScope, Repair, RequestMode, Section, ShowRequestResponse,
-};
+use sayso_api::request::{EditEffects, RequestDetails, RequestSection, SwitchedMode};
+use sayso_wire::{Edit, EditTarget, Repair, Scope};
 
 use super::assignment::edit_target;
 use super::impact::{impact_text, problems_text, token_difference};
@@ -29,17 +27,17 @@ pub enum EditKindText {
 impl From<&Edit> for EditKindText {
     fn from(edit: &Edit) -> Self {
         match edit {
-            Edit::Set(_) | Edit::SetJson(_) | Edit::Patch(_) => Self::Edited,
-            Edit::Delete(_) => Self::Deleted,
-            Edit::Restore(_) => Self::Restored,
-            Edit::Append(_) => Self::Added,
-            Edit::Shrink(_) => Self::Shrunk,
-            Edit::Repair(_) => Self::Repaired,
-            Edit::Pin(_) => Self::Pinned,
-            Edit::Unpin(_) => Self::Unpinned,
-            Edit::Undo(_) => Self::Undone,
-            Edit::Redo(_) => Self::Redone,
-            Edit::Reset(_) => Self::Reset,
+            Edit::Set { .. } | Edit::SetJson { .. } | Edit::Patch(..) => Self::Edited,
+            Edit::Delete { .. } => Self::Deleted,
+            Edit::Restore { .. } => Self::Restored,
+            Edit::Append { .. } => Self::Added,
+            Edit::Shrink { .. } => Self::Shrunk,
+            Edit::Repair(..) => Self::Repaired,
+            Edit::Pin { .. } => Self::Pinned,
+            Edit::Unpin { .. } => Self::Unpinned,
+            Edit::Undo => Self::Undone,
+            Edit::Redo => Self::Redone,
+            Edit::Reset => Self::Reset,
         }
     }
 }
@@ -73,10 +71,10 @@ pub struct MadeEdit {
 }
 
 impl MadeEdit {
-    /// Combines the class of an edit with the engine's response.
-    pub fn new(kind: EditKindText, response: &EditRequestResponse) -> Self {
-        let kind = if response.added { EditKindText::Added } else { kind };
-        Self { kind, path: response.path.clone(), tokens_saved: response.tokens_saved_here }
+    /// Combines the class of an edit with its result.
+    pub fn new(kind: EditKindText, result: &EditEffects) -> Self {
+        let kind = if result.added { EditKindText::Added } else { kind };
+        Self { kind, path: result.path.clone(), tokens_saved: result.tokens_saved_here }
     }
 
     fn line(&self, request: u64) -> String {
@@ -93,16 +91,16 @@ impl MadeEdit {
     }
 }
 
-/// Renders the result of edits. `last` combines the responses; `is_saving` if they were to be saved for new requests.
-pub fn render_edits(request: u64, made: &[MadeEdit], last: &EditRequestResponse, is_saving: bool) -> String {
+/// Renders the result of edits. `last` combines the results; `is_saving` if they were to be saved for new requests.
+pub fn render_edits(request: u64, made: &[MadeEdit], last: &EditEffects, is_saving: bool) -> String {
     let mut text: String = made.iter().map(|edit| edit.line(request)).collect();
     text.push_str(&format!("revision: {}\n", last.revision));
-    text.push_str(&impact_text(last.impact.as_option()));
+    text.push_str(&impact_text(last.impact.as_ref()));
     if last.saved == 0 && last.removed == 0 && is_saving {
         text.push_str("saved: nothing, as no edit is left that could be\n");
     }
     text.push_str(&saved_edits_text(last.saved, last.removed));
-    text.push_str(&new_mode_text(last.new_mode.as_known(), last.new_mode_scope.as_known()));
+    text.push_str(&new_mode_text(last.switched));
     text.push_str(&problems_text(request, &last.problems));
     text
 }
@@ -123,17 +121,15 @@ pub fn saved_edits_text(saved: u64, removed: u64) -> String {
 }
 
 /// Describes the mode that the engine switched to so that saved edits apply. Empty if it did not.
-pub fn new_mode_text(mode: Option<RequestMode>, scope: Option<OverrideScope>) -> String {
-    let Some(mode) = mode.and_then(Option::<sayso_review::RequestMode>::from) else { return String::new() };
+pub fn new_mode_text(switched: Option<SwitchedMode>) -> String {
+    let Some(SwitchedMode { mode, scope }) = switched else { return String::new() };
     let label = mode.label();
-    match scope.unwrap_or_default() {
-        OverrideScope::Workspace => format!("mode: {label} in all sessions of this workspace from now on\n"),
-        OverrideScope::Global => format!(
+    match scope {
+        Scope::Workspace => format!("mode: {label} in all sessions of this workspace from now on\n"),
+        Scope::Global => format!(
             "mode: {label} in all sessions of this workspace from now on; other workspaces follow when their engine starts next\n"
         ),
-        OverrideScope::Session | OverrideScope::Unspecified => {
-            format!("mode: {label} in this session from now on\n")
-        }
+        Scope::Session => format!("mode: {label} in this session from now on\n"),
     }
 }
 
@@ -151,24 +147,22 @@ pub fn turn_edits_text(edits: u64) -> String {
 }
 
 /// Finds the deleted section that a path or id means. Its former path may name another section by now.
-pub fn deleted_section(shown: &ShowRequestResponse, given: &str) -> Result<EditTarget, InputError> {
-    let deleted: Vec<&Section> = shown.sections.iter().filter(|section| section.deleted).collect();
-    let list = |sections: &[&Section]| {
-        let name = |section: &&Section| format!("`{}` ({})", escape_unprintable(&section.raw_path), section.id);
+pub fn deleted_section(shown: &RequestDetails, given: &str) -> Result<EditTarget, InputError> {
+    let deleted: Vec<&RequestSection> = shown.sections.iter().filter(|section| section.deleted).collect();
+    let list = |sections: &[&RequestSection]| {
+        let name = |section: &&RequestSection| format!("`{}` ({})", escape_unprintable(&section.raw_path), section.id);
         sections.iter().map(name).collect::<Vec<_>>().join(", ")
     };
-    let is_given = |section: &&&Section| section.raw_path == given || section.id == given;
-    let found: Vec<&Section> = deleted.iter().filter(is_given).copied().collect();
+    let is_given = |section: &&&RequestSection| section.raw_path == given || section.id.to_string() == given;
+    let found: Vec<&RequestSection> = deleted.iter().filter(is_given).copied().collect();
     match found.as_slice() {
-        [section] => Ok(edit_target(&section.id)),
+        [section] => Ok(EditTarget::Section(section.id)),
         [_, _, ..] => Err(InputError::new(
             format!("several sections were left out at `{}`", escape_unprintable(given)),
             format!("give the id of the section: {}", list(&found)),
         )),
         // The engine explains why it cannot restore this.
-        [] if deleted.is_empty() || !shown.summary.as_option().is_some_and(|summary| summary.held) => {
-            Ok(edit_target(given))
-        }
+        [] if deleted.is_empty() || !shown.summary.held => Ok(edit_target(given)),
         [] => Err(InputError::new(
             format!("nothing was left out at `{}`", escape_unprintable(given)),
             format!("left out are: {}", list(&deleted)),
@@ -177,9 +171,11 @@ pub fn deleted_section(shown: &ShowRequestResponse, given: &str) -> Result<EditT
 }
 
 /// Returns a repair by its number, as [`problems_text`] counts them.
-pub fn nth_repair(shown: ShowRequestResponse, request: u64, number: usize) -> Result<Repair, InputError> {
-    let mut repairs = shown.problems.into_iter().flat_map(|problem| problem.repairs);
-    number.checked_sub(1).and_then(|place| repairs.nth(place)).ok_or_else(|| {
+pub fn nth_repair(shown: &RequestDetails, number: usize) -> Result<Repair, InputError> {
+    let request = shown.summary.record.request;
+    let mut repairs = shown.problems.iter().flat_map(|problem| &problem.repairs);
+    let found = number.checked_sub(1).and_then(|place| repairs.nth(place)).map(|found| found.repair);
+    found.ok_or_else(|| {
         InputError::new(
             format!("request {request} has no repair {number}"),
             format!("run `sayso request show {request}` for the list of problems and repairs"),

@@ -1,28 +1,26 @@
 //! Side effects of edits, and defects of a request.
 
-use sayso_api::proto::{EditImpact, RequestProblem, Tokens};
+use sayso_api::request::{ImpactReport, RequestDefect};
 
-use super::status::tokens_text;
 use crate::escape::escape_unprintable;
 use crate::words::count;
 
 /// Describes what the edits of a request mean for its upstream. Empty without edits.
-pub fn impact_text(impact: Option<&EditImpact>) -> String {
+pub fn impact_text(impact: Option<&ImpactReport>) -> String {
     let Some(impact) = impact else { return String::new() };
     let mut text = String::new();
-    let total = |tokens: Option<&Tokens>| tokens.map_or(0, |tokens| tokens.count);
-    let (before, after) = (total(impact.before.as_option()), total(impact.after.as_option()));
+    let (before, after) = (impact.before.count, impact.after.count);
     if before != after {
         let saved = before.cast_signed() - after.cast_signed();
         text.push_str(&format!("edits: {} than what came\n", token_difference(saved)));
     }
-    if total(impact.reread.as_option()) > 0 {
+    if impact.reread.count > 0 {
         let lost = match impact.breakpoints_lost.len() {
             0 => String::new(),
             1 => "; 1 breakpoint of the cache is lost".to_owned(),
             lost => format!("; {lost} breakpoints of the cache are lost"),
         };
-        let reread = tokens_text(impact.reread.as_option());
+        let reread = impact.reread;
         text.push_str(&format!("cache cost: {reread} tokens are read anew{lost}\n"));
     }
     for path in &impact.sealed_after {
@@ -41,7 +39,7 @@ pub(super) fn token_difference(saved: i64) -> String {
 }
 
 /// Describes defects and their repairs. Repairs are numbered over all defects.
-pub fn problems_text(request: u64, problems: &[RequestProblem]) -> String {
+pub fn problems_text(request: u64, problems: &[RequestDefect]) -> String {
     let mut text = String::new();
     let mut number = 0;
     for problem in problems {

@@ -1,6 +1,6 @@
 //! Requests to models as text: status, reasons, sections, edits, modes.
 //!
-//! Texts are of the messages of the protocol, because the engine has computed all of them. Edits are named by the grammar of
+//! Texts are of the typed values of the client, because the engine has computed all of them. Edits are named by the grammar of
 //! [`Assignment`] and [`edit_target`].
 
 mod assignment;
@@ -26,6 +26,5 @@ pub use list::{request_details, run_heading};
 pub use mode::{mode_text, override_line, render_modes, saved_edits_are, saved_edits_count, starts_capture};
 pub use sections::{SectionExtent, pinned_heading, render_sections};
 pub use status::{
-    deadline_text, is_retrying, pause_reason_text, redacted_text, retry_text, scope_name, skipped_edit_text,
-    status_word, tokens_text,
+    deadline_text, pause_reason_text, redacted_text, retry_text, scope_name, skipped_edit_text, status_word,
 };

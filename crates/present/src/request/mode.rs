@@ -1,8 +1,6 @@
 //! Request modes and saved edits.
 
-use sayso_api::proto::get_modes_response::Session;
-use sayso_api::proto::mode_state::AutoApply;
-use sayso_api::proto::{GetModesResponse, ModeState, Override};
+use sayso_api::request::{AutoApply, ModeState, RequestModes, SavedEdit, SessionMode};
 
 use super::status::scope_name;
 use crate::escape::escape_unprintable;
@@ -15,7 +13,7 @@ const MAX_RECENT_SESSIONS: usize = 10;
 const CONTENT_CHARACTERS: usize = 60;
 
 /// The mode in words, with what happens to the next turn. `modes` adds the number of captured sections.
-pub fn mode_text(state: &ModeState, modes: Option<&GetModesResponse>) -> String {
+pub fn mode_text(state: &ModeState, modes: Option<&RequestModes>) -> String {
     let mut parts = vec![escape_unprintable(&state.label).into_owned()];
     if state.pause_next {
         parts.push("Pause next turn".to_owned());
@@ -25,13 +23,13 @@ pub fn mode_text(state: &ModeState, modes: Option<&GetModesResponse>) -> String 
         Some(None) => " · showing all sections".to_owned(),
         None => String::new(),
     };
-    match state.auto_apply.as_known().unwrap_or_default() {
+    match state.auto_apply {
         AutoApply::Capturing => parts.push(format!("Capturing next turn{sections}")),
-        AutoApply::Applying => parts.push(match state.saved_ms {
+        AutoApply::Applying => parts.push(match state.latest_saved {
             Some(saved) => format!("Applying (saved {})", format_time_of_day(saved)),
             None => "Applying".to_owned(),
         }),
-        AutoApply::Unspecified => {}
+        AutoApply::Off => {}
     }
     parts.join(" · ")
 }
@@ -39,18 +37,20 @@ pub fn mode_text(state: &ModeState, modes: Option<&GetModesResponse>) -> String 
 /// Renders the default mode and the modes of recent sessions. `width` is that of the window in columns, `now` in milliseconds since 1970.
 ///
 /// Sessions with a mode of their own or with held requests are shown at any age.
-pub fn render_modes(modes: &GetModesResponse, width: usize, now: i64) -> StyledText {
+pub fn render_modes(modes: &RequestModes, width: usize, now: i64) -> StyledText {
     let mut text = StyledText::new();
-    let default = modes.default_state.as_option().cloned().unwrap_or_default();
+    let default = &modes.default_state;
     text.push(Style::Title, "All sessions");
-    text.plain(format!("  {}\n", mode_text(&default, Some(modes))));
-    if default.auto_apply.as_known() != Some(AutoApply::Unspecified) {
-        let scope = scope_name(modes.capture_scope.as_known());
+    text.plain(format!("  {}\n", mode_text(default, Some(modes))));
+    if default.auto_apply != AutoApply::Off {
+        let scope = scope_name(modes.capture_scope);
         text.plain(format!("Auto-apply edits · {scope}  {} saved\n", default.saved));
     }
-    let is_shown =
-        |(place, session): &(usize, &Session)| *place < MAX_RECENT_SESSIONS || session.has_own_mode || session.held > 0;
-    let shown: Vec<&Session> = modes.sessions.iter().enumerate().filter(is_shown).map(|(_, session)| session).collect();
+    let is_shown = |(place, session): &(usize, &SessionMode)| {
+        *place < MAX_RECENT_SESSIONS || session.has_own_mode || session.held > 0
+    };
+    let shown: Vec<&SessionMode> =
+        modes.sessions.iter().enumerate().filter(is_shown).map(|(_, session)| session).collect();
     for session in &shown {
         text.append(session_mode(session, modes, width, now));
     }
@@ -61,13 +61,12 @@ pub fn render_modes(modes: &GetModesResponse, width: usize, now: i64) -> StyledT
     text
 }
 
-fn session_mode(session: &Session, modes: &GetModesResponse, width: usize, now: i64) -> StyledText {
+fn session_mode(session: &SessionMode, modes: &RequestModes, width: usize, now: i64) -> StyledText {
     let name = escape_unprintable(&session.conversation);
-    let state = session.state.as_option().cloned().unwrap_or_default();
     let own = if session.has_own_mode { " (its own)" } else { "" };
-    let mode = format!("{}{own}", mode_text(&state, Some(modes)));
+    let mode = format!("{}{own}", mode_text(&session.state, Some(modes)));
     let held = if session.held > 0 { format!(", {} waiting", session.held) } else { String::new() };
-    let last = if session.last_ms > 0 { format!(", {} ago", format_age(now - session.last_ms)) } else { String::new() };
+    let last = if session.last > 0 { format!(", {} ago", format_age(now - session.last)) } else { String::new() };
     let activity = format!("{}{held}{last}", count(session.requests, "request"));
     // Parts are two blanks apart, or on lines of their own if the window is too narrow.
     let columns = [&*name, &mode, &activity].map(|part| part.chars().count() + 2).iter().sum::<usize>() - 2;
@@ -90,13 +89,13 @@ pub fn saved_edits_are(number: u64) -> String {
 }
 
 /// `true` if the next turn is paused to capture edits.
-pub fn starts_capture(state: Option<&ModeState>) -> bool {
-    state.is_some_and(|state| state.auto_apply.as_known() == Some(AutoApply::Capturing))
+pub fn starts_capture(state: &ModeState) -> bool {
+    state.auto_apply == AutoApply::Capturing
 }
 
 /// Formats a saved edit in one line, or two with its session.
-pub fn override_line(edit: &Override, with_session: bool) -> String {
-    let scope = scope_name(edit.scope.as_known());
+pub fn override_line(edit: &SavedEdit, with_session: bool) -> String {
+    let scope = scope_name(edit.scope);
     let content = match &edit.content {
         None => "left out".to_owned(),
         Some(content) => {
@@ -104,7 +103,7 @@ pub fn override_line(edit: &Override, with_session: bool) -> String {
             format!("{} ({} bytes)", truncate(&first, CONTENT_CHARACTERS), content.len())
         }
     };
-    let (path, saved) = (escape_unprintable(&edit.path), format_time_of_day(edit.updated_ms));
+    let (path, saved) = (escape_unprintable(&edit.path), format_time_of_day(edit.updated));
     let mut text = format!("{scope:<9}  {path}  saved {saved}: {content}\n");
     if let Some(session) = edit.session.as_deref().filter(|_| with_session) {
         text.push_str(&format!("           in session {}\n", escape_unprintable(session)));

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sayso_api::proto::section::{Editable, NodeType};
-use sayso_api::proto::{Section, Tokens};
+use sayso_api::request::{Editability, RequestSection};
+use sayso_wire::tokens::Tokens;
+use sayso_wire::{NodeType, SectionId};
 
-use super::status::{scope_name, tokens_text};
+use super::status::scope_name;
 use crate::escape::escape_unprintable;
 use crate::span::{Style, StyledText};
 use crate::words::{bar, format_percent, format_time_of_day, ratio, truncate};
@@ -27,7 +28,7 @@ pub enum SectionExtent {
 }
 
 /// Renders sections for a window of `width` columns. The second value is `true` if content is not shown.
-pub fn render_sections(sections: &[Section], extent: SectionExtent, width: usize) -> (StyledText, bool) {
+pub fn render_sections(sections: &[RequestSection], extent: SectionExtent, width: usize) -> (StyledText, bool) {
     let tree = SectionTree::new(sections);
     let (mut text, mut is_truncated) = (StyledText::new(), false);
     for section in sections {
@@ -39,7 +40,7 @@ pub fn render_sections(sections: &[Section], extent: SectionExtent, width: usize
         text.append(heading(section, depth, width));
         text.append(details(section, depth, width));
         let is_collapsed = section.collapsed && extent == SectionExtent::Excerpt;
-        let has_own_content = !tree.has_content_below(section) && section.node.as_known() != Some(NodeType::Tag);
+        let has_own_content = !tree.has_content_below(section) && section.node != NodeType::Tag;
         if has_own_content && !is_collapsed {
             let (content, is_content_truncated) = content(section, depth, extent, width);
             text.plain(content);
@@ -52,55 +53,55 @@ pub fn render_sections(sections: &[Section], extent: SectionExtent, width: usize
 }
 
 /// Renders the heading above pinned sections.
-pub fn pinned_heading(pinned: Option<&Tokens>, total: Option<&Tokens>) -> StyledText {
-    let count = |tokens: Option<&Tokens>| tokens.map_or(0, |tokens| tokens.count);
-    let share = format_percent(ratio(count(pinned), count(total)));
+pub fn pinned_heading(pinned: Tokens, total: Tokens) -> StyledText {
+    let share = format_percent(ratio(pinned.count, total.count));
     let mut text = StyledText::new();
-    text.push(Style::Accent, format!("Pinned · {} tokens · {share}\n", tokens_text(pinned)));
+    text.push(Style::Accent, format!("Pinned · {pinned} tokens · {share}\n"));
     text
 }
 
 /// Sections by their parents.
 struct SectionTree<'s> {
-    parents: BTreeMap<&'s str, &'s Section>,
+    parents: BTreeMap<SectionId, &'s RequestSection>,
     /// Ids of sections whose content is shown by their children.
-    containers: BTreeSet<&'s str>,
-    by_id: BTreeMap<&'s str, &'s Section>,
+    containers: BTreeSet<SectionId>,
+    by_id: BTreeMap<SectionId, &'s RequestSection>,
 }
 
 impl<'s> SectionTree<'s> {
-    fn new(sections: &'s [Section]) -> Self {
-        let by_id: BTreeMap<&str, &Section> = sections.iter().map(|section| (section.id.as_str(), section)).collect();
-        let parent = |section: &'s Section| Some((section.id.as_str(), *by_id.get(section.parent.as_deref()?)?));
+    fn new(sections: &'s [RequestSection]) -> Self {
+        let by_id: BTreeMap<SectionId, &RequestSection> =
+            sections.iter().map(|section| (section.id, section)).collect();
+        let parent = |section: &'s RequestSection| Some((section.id, *by_id.get(&section.parent?)?));
         let parents = sections.iter().filter_map(parent).collect();
         // A tag repeats a part of its parent's text, and metadata is beside the content.
-        let beside = [Some(NodeType::Tag), Some(NodeType::Metadata)];
-        let is_content = |section: &&Section| !beside.contains(&section.node.as_known());
-        let containers = sections.iter().filter(is_content).filter_map(|section| section.parent.as_deref()).collect();
+        let beside = [NodeType::Tag, NodeType::Metadata];
+        let is_content = |section: &&RequestSection| !beside.contains(&section.node);
+        let containers = sections.iter().filter(is_content).filter_map(|section| section.parent).collect();
         Self { parents, containers, by_id }
     }
 
     /// The sections around a section, innermost first.
-    fn ancestors(&self, section: &Section) -> Vec<&'s Section> {
-        let Some(own) = self.by_id.get(section.id.as_str()) else { return Vec::new() };
-        let next = |own: &&'s Section| self.parents.get(own.id.as_str()).copied();
+    fn ancestors(&self, section: &RequestSection) -> Vec<&'s RequestSection> {
+        let Some(own) = self.by_id.get(&section.id) else { return Vec::new() };
+        let next = |own: &&'s RequestSection| self.parents.get(&own.id).copied();
         // Bounded, in case a message has a cycle.
         std::iter::successors(next(own), next).take(self.by_id.len()).collect()
     }
 
-    fn has_content_below(&self, section: &Section) -> bool {
-        self.containers.contains(section.id.as_str())
+    fn has_content_below(&self, section: &RequestSection) -> bool {
+        self.containers.contains(&section.id)
     }
 
-    fn is_inside_collapsed(&self, section: &Section) -> bool {
+    fn is_inside_collapsed(&self, section: &RequestSection) -> bool {
         self.ancestors(section).iter().any(|outer| outer.collapsed)
     }
 }
 
 /// The label, and tokens with a bar.
-fn heading(section: &Section, depth: usize, width: usize) -> StyledText {
+fn heading(section: &RequestSection, depth: usize, width: usize) -> StyledText {
     let cells = if width < NARROW_COLUMNS { 4 } else { 10 };
-    let tokens = tokens_text(section.tokens.as_option());
+    let tokens = section.tokens;
     let numbers = format!("{}  {tokens:>9}  {:>4}", bar(section.share, cells), format_percent(section.share));
     let room = width.saturating_sub(numbers.chars().count() + 2);
     let mark = if section.collapsed { "▸ " } else { "" };
@@ -115,7 +116,7 @@ fn heading(section: &Section, depth: usize, width: usize) -> StyledText {
 }
 
 /// The path and the state of a section.
-fn details(section: &Section, depth: usize, width: usize) -> StyledText {
+fn details(section: &RequestSection, depth: usize, width: usize) -> StyledText {
     let mut notes = Vec::new();
     if section.pinned {
         notes.push("Pinned".to_owned());
@@ -125,15 +126,15 @@ fn details(section: &Section, depth: usize, width: usize) -> StyledText {
         (false, true) => Some("Edited · Show diff"),
         (false, false) => None,
     };
-    match section.applied_override.as_option() {
+    match section.applied_edit {
         Some(saved) => {
-            let (scope, time) = (scope_name(saved.scope.as_known()), format_time_of_day(saved.saved_ms));
+            let (scope, time) = (scope_name(saved.scope), format_time_of_day(saved.saved));
             notes.push(format!("{} (saved for the {scope} at {time})", change.unwrap_or("Edited · Show diff")));
         }
         None => notes.extend(change.map(str::to_owned)),
     }
-    if section.editable.as_known() == Some(Editable::No) {
-        let reason = section.read_only_reason.as_deref().unwrap_or("it is fixed");
+    if let Editability::No { reason } = &section.editability {
+        let reason = reason.as_deref().unwrap_or("it is fixed");
         notes.push(format!("cannot be edited: {}", escape_unprintable(reason)));
     }
     let parts = [escape_unprintable(&section.raw_path).into_owned(), notes.join(" · ")];
@@ -146,7 +147,7 @@ fn details(section: &Section, depth: usize, width: usize) -> StyledText {
 }
 
 /// The content of a section. The second value is `true` if a part of it is not shown.
-fn content(section: &Section, depth: usize, extent: SectionExtent, width: usize) -> (String, bool) {
+fn content(section: &RequestSection, depth: usize, extent: SectionExtent, width: usize) -> (String, bool) {
     let max_lines = if extent == SectionExtent::Full { usize::MAX } else { EXCERPT_LINES };
     let indent = format!("{}  │ ", "  ".repeat(depth));
     let room = width.saturating_sub(indent.chars().count()).max(MIN_CONTENT_COLUMNS);

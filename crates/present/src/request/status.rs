@@ -1,27 +1,22 @@
 //! Status, reasons and counts of a request.
 
-use sayso_api::proto::pause_reason::Kind as PauseKind;
-use sayso_api::proto::{OverrideScope, PauseReason, RequestStatus, RequestSummary, SkippedEdit, Tokens, UpstreamRetry};
+use sayso_api::request::RequestSummary;
+use sayso_review::{PauseReason, RequestStatus, SkippedEdit, UpstreamRetry};
+use sayso_wire::Scope;
 
 use crate::escape::escape_unprintable;
 use crate::words::{count, format_age, times};
 
-/// `true` while sayso retries a request that its upstream rejected.
-pub fn is_retrying(summary: &RequestSummary) -> bool {
-    summary.upstream_retry.is_set() && summary.status.as_known() == Some(RequestStatus::Sent)
-}
-
 /// The status of a request in a word or two.
 pub fn status_word(summary: &RequestSummary) -> String {
-    match summary.status.as_known().unwrap_or_default() {
-        RequestStatus::Unspecified => "unknown".to_owned(),
+    match summary.record.status {
         RequestStatus::Received => "received".to_owned(),
         RequestStatus::Paused if summary.held => "paused".to_owned(),
         RequestStatus::Paused => "orphaned".to_owned(),
-        RequestStatus::Sent if is_retrying(summary) => "retrying".to_owned(),
+        RequestStatus::Sent if summary.is_retrying() => "retrying".to_owned(),
         RequestStatus::Sent => "sent".to_owned(),
         RequestStatus::Answered => {
-            let status = summary.answer.as_option().map_or(0, |answer| answer.status);
+            let status = summary.record.answer.as_ref().map_or(0, |answer| answer.status);
             format!("answered {status}")
         }
         RequestStatus::Ended => "ended".to_owned(),
@@ -30,15 +25,12 @@ pub fn status_word(summary: &RequestSummary) -> String {
 
 /// The reason why a request is or was paused.
 pub fn pause_reason_text(reason: &PauseReason) -> String {
-    match reason.kind.as_known().unwrap_or_default() {
-        PauseKind::EveryTurn => "every turn is paused".to_owned(),
-        PauseKind::NextTurn => "the next turn was to be paused".to_owned(),
-        PauseKind::Capture => "its edits are saved when it is resumed".to_owned(),
-        PauseKind::Rule => {
-            format!("the rule `{}` says so", escape_unprintable(reason.rule.as_deref().unwrap_or_default()))
-        }
-        PauseKind::Retry => "an earlier one waited, and the agent sent it again".to_owned(),
-        PauseKind::Unspecified => "for a reason that this version does not know".to_owned(),
+    match reason {
+        PauseReason::EveryTurn => "every turn is paused".to_owned(),
+        PauseReason::NextTurn => "the next turn was to be paused".to_owned(),
+        PauseReason::Capture => "its edits are saved when it is resumed".to_owned(),
+        PauseReason::Rule { rule } => format!("the rule `{}` says so", escape_unprintable(rule)),
+        PauseReason::Retry => "an earlier one waited, and the agent sent it again".to_owned(),
     }
 }
 
@@ -84,21 +76,11 @@ pub fn redacted_text(paths: &[String]) -> Option<String> {
     Some(format!("{}: {}", count(paths.len() as u64, "value"), list.join(", ")))
 }
 
-/// Formats a token count. An estimate is marked.
-pub fn tokens_text(tokens: Option<&Tokens>) -> String {
-    use sayso_wire::tokens;
-    let Some(tokens) = tokens else { return "?".to_owned() };
-    let counted =
-        if tokens.exact { tokens::Tokens::exact(tokens.count) } else { tokens::Tokens::estimate(tokens.count) };
-    counted.to_string()
-}
-
 /// The display name of a scope of saved edits.
-pub fn scope_name(scope: Option<OverrideScope>) -> &'static str {
-    match scope.unwrap_or_default() {
-        OverrideScope::Session => "session",
-        OverrideScope::Workspace => "workspace",
-        OverrideScope::Global => "global",
-        OverrideScope::Unspecified => "unknown scope",
+pub fn scope_name(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Session => "session",
+        Scope::Workspace => "workspace",
+        Scope::Global => "global",
     }
 }

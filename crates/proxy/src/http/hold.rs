@@ -14,7 +14,7 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use http_body::Body;
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
-use sayso_review::RequestEnd;
+use sayso_review::{BUILT_IN_AGENT, RequestEnd};
 use sayso_wire::RequestPurpose;
 use sayso_wire::stream::{Api, ReplyError, StreamStarted};
 use tokio::sync::mpsc;
@@ -73,7 +73,9 @@ impl PendingForward {
     /// Waits for the outcome of a hold. A client that expects a stream gets one after the grace period.
     pub(super) async fn forward_when_resumed(self, mut guard: HoldGuard, api: Api) -> Response<Reply> {
         let grace = self.route.settings.grace;
-        let outcome = if guard.purpose == Some(RequestPurpose::Stream) {
+        // The built-in agent has no time limit. It gets the status once there is one, so that a cancelled request is no stream.
+        let is_built_in = self.route.run.agent.as_deref() == Some(BUILT_IN_AGENT);
+        let outcome = if guard.purpose == Some(RequestPurpose::Stream) && !is_built_in {
             tokio::time::timeout(grace, guard.outcome()).await.ok()
         } else {
             Some(guard.outcome().await)

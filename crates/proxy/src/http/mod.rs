@@ -2,6 +2,7 @@
 
 mod body;
 mod encoding;
+mod fetch;
 mod forward;
 pub(crate) mod headers;
 mod hold;
@@ -29,6 +30,7 @@ use sayso_wire::RequestHead;
 use sayso_wire::stream::Api;
 
 pub use body::{BodyError, Reply};
+pub use fetch::{FetchError, FetchLimits, Fetched};
 pub use replay::{ReplayError, ReplayForm, ReplayReport};
 
 use crate::interceptor::{Admission, AttributionSource, BodySignature, InFlight, Interceptor, RequestMetadata};

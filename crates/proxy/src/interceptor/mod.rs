@@ -67,7 +67,8 @@ pub(crate) use attempts::AttemptsEnd;
 pub(crate) use attribution::ConversationKey;
 pub use attribution::{AgentRun, Attribution};
 pub(crate) use attribution_source::{AttributionSource, BodyAttribution};
-pub use edit_request::{ApplyScope, Edit, EditReport, EditRequestError, EditTarget};
+pub use edit_request::{ApplyScope, EditReport, EditRequestError};
+// The edits are data of `wire`.
 pub use held::{HoldGuard, HoldOutcome};
 pub use in_flight::{InFlight, Recording};
 pub use mode_change::{HeldAction, ModeChange};
@@ -80,6 +81,7 @@ pub use pause::no_turn_because;
 pub use read_model::{HoldStatus, OverrideView, RequestView, SessionView};
 pub(crate) use recording::{ForwardedBody, RequestEnvelope, entry};
 pub use resume::{ExpectedRevision, ResumeError, ResumeReport};
+pub use sayso_wire::{Edit, EditTarget};
 
 /// Cached token counts of texts: one cache for surfaces, one for rules.
 const COUNTER_ENTRIES: usize = 1 << 14;

@@ -3,6 +3,7 @@
 //! An event is stored as JSON with a version number. Unknown fields are ignored, and an event of an unknown kind stays
 //! readable as data. The meaning of a recorded event never changes.
 
+mod agent;
 mod card;
 mod file_record;
 mod origin;
@@ -11,6 +12,7 @@ mod subject;
 
 use serde::{Deserialize, Serialize};
 
+pub use agent::{AgentEntry, AgentEntryKind, BUILT_IN_AGENT};
 pub use card::{CardLine, CardLineKind, InlineCard};
 pub use file_record::{FileRecord, Outcome};
 pub use origin::{Cause, Origin};
@@ -251,6 +253,8 @@ pub enum Event {
         /// Number of the last event that was read.
         through: u64,
     },
+    /// The built-in agent recorded a step of its conversation.
+    Agent(AgentEntry),
 }
 
 impl Event {
@@ -284,7 +288,8 @@ impl Event {
             | Self::RequestMode(_)
             | Self::Overrides(_)
             | Self::RequestViewed(_)
-            | Self::ReadThrough { .. } => None,
+            | Self::ReadThrough { .. }
+            | Self::Agent(_) => None,
         }
     }
 
@@ -310,6 +315,7 @@ impl Event {
         match self {
             Self::Proposed { origin, .. } => origin.session.as_deref(),
             Self::SnapshotCaptured(snapshot) => snapshot.session.as_deref(),
+            Self::Agent(entry) => Some(&entry.session),
             Self::SessionStarted { session, .. }
             | Self::SessionResumed { session }
             | Self::SessionEnded { session }

@@ -15,12 +15,12 @@ use sayso_present::escape::escape_unprintable;
 const MAX_LISTED: usize = 5;
 
 /// Judges commands by the rules of an order.
-pub(super) struct Judge<'o> {
+pub(super) struct CallJudge<'o> {
     order: &'o CallOrder,
     policy: Policy,
 }
 
-impl<'o> Judge<'o> {
+impl<'o> CallJudge<'o> {
     pub(super) fn new(order: &'o CallOrder, policy: Policy) -> Self {
         Self { order, policy }
     }
@@ -32,7 +32,7 @@ impl<'o> Judge<'o> {
     }
 }
 
-impl sayso_runner::Judge for Judge<'_> {
+impl sayso_runner::Judge for CallJudge<'_> {
     fn judge(&self, command: &PreparedCommand) -> Judgement {
         let Some(text) = text(command) else {
             return Judgement::Refuse { reason: "a word is not UTF-8, which no rule can name".to_owned() };

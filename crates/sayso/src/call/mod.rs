@@ -27,7 +27,7 @@ use signal_hook::iterator::Signals;
 use crate::output::say;
 use crate::under_gate;
 use crate::workspace_location::state_home;
-use judge::Judge;
+use judge::CallJudge;
 
 /// Exit code for a command that may not run. Shells use it for a file that cannot be executed.
 const NOT_RUN: u8 = 126;
@@ -128,7 +128,7 @@ fn run_by_rules(order: &CallOrder, rules: &RuleSet, directory: PathBuf, input: I
         handle: Handle::new(),
     };
     forward_signals(&options.handle).map_err(|error| format!("cannot install signal handlers: {error}"))?;
-    let report = sayso_runner::run(&program, options, &Judge::new(order, policy));
+    let report = sayso_runner::run(&program, options, &CallJudge::new(order, policy));
     Ok(CallReport {
         directory: report.directory.to_string_lossy().into_owned(),
         code: Some(i32::from(report.exit_code)),

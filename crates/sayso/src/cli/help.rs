@@ -14,16 +14,18 @@ pub(super) const STYLES: Styles = Styles::styled()
 
 /// Every command, by group. A test compares it with the parser.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Run agents", &["run", "exec", "propose", "env", "hook"]),
+    ("Run agents", &["prompt", "sessions", "demo", "run", "exec", "propose", "env", "hook"]),
     ("Decide", &["review", "policy", "trust"]),
     ("History", &["log", "show", "status", "watch", "undo", "redo", "snapshot", "diff"]),
     ("Requests", &["request"]),
-    ("Set up", &["serve", "open", "login", "doctor", "config", "branch", "gc", "tool", "completions"]),
+    ("Set up", &["serve", "open", "login", "doctor", "config", "branch", "gc", "tool", "serve-model", "completions"]),
 ];
 
 const START_HERE: &str = "\
 Start here:
+  sayso demo             Show the whole thing, offline, in a minute
   sayso run -- claude    Run an agent under the gate
+  sayso -p 'PROMPT'      Give the built-in agent a task
   sayso review --follow  Decide about its changes, in another terminal
   sayso undo             Undo the last change";
 

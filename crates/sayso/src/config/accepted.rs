@@ -27,7 +27,7 @@ pub(super) struct Accepted {
 }
 
 /// The content of a file that counts.
-pub(super) struct Counted {
+pub(super) struct CountedConfiguration {
     pub(super) bytes: Option<Vec<u8>>,
     pub(super) confirmation: Confirmation,
 }
@@ -69,10 +69,14 @@ impl Accepted {
     }
 
     /// Returns the content that counts, and accepts `current` unless it became milder while a gated process ran.
-    pub(super) fn counted(&self, current: Option<Vec<u8>>, has_running_writer: &dyn Fn() -> bool) -> Counted {
+    pub(super) fn counted(
+        &self,
+        current: Option<Vec<u8>>,
+        has_running_writer: &dyn Fn() -> bool,
+    ) -> CountedConfiguration {
         let accepted = match std::fs::read(&self.copy) {
             Ok(accepted) if current.as_deref().unwrap_or_default() != accepted => accepted,
-            Ok(_) => return Counted { bytes: current, confirmation: Confirmation::Confirmed },
+            Ok(_) => return CountedConfiguration { bytes: current, confirmation: Confirmation::Confirmed },
             // Without a copy, the first content is accepted.
             Err(_) => return self.take(current),
         };
@@ -81,14 +85,14 @@ impl Accepted {
         }
         let left_so = std::fs::read_to_string(&self.held).is_ok_and(|hash| hash == hash_of(current.as_deref()));
         if left_so || has_running_writer() || AgentRegistry::new(&self.home).has_running_children() {
-            return Counted { bytes: Some(accepted), confirmation: Confirmation::Unconfirmed };
+            return CountedConfiguration { bytes: Some(accepted), confirmation: Confirmation::Unconfirmed };
         }
         self.take(current)
     }
 
-    fn take(&self, current: Option<Vec<u8>>) -> Counted {
+    fn take(&self, current: Option<Vec<u8>>) -> CountedConfiguration {
         self.accept(current.as_deref());
-        Counted { bytes: current, confirmation: Confirmation::Confirmed }
+        CountedConfiguration { bytes: current, confirmation: Confirmation::Confirmed }
     }
 
     /// Writes the copy. Best effort: without a writable records folder, no gated process can run either.

@@ -7,6 +7,7 @@ use sayso_review::{Defaults, Rule};
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::agent::AgentTable;
 use super::request::{RequestTable, UpstreamTable};
 use crate::error::CliError;
 
@@ -32,6 +33,8 @@ pub(super) struct File {
     pub(super) request: RequestTable,
     #[serde(default)]
     pub(super) upstream: BTreeMap<String, UpstreamTable>,
+    #[serde(default)]
+    pub(super) agent: AgentTable,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -4,6 +4,7 @@
 //! make things stricter and its settings do not count.
 
 mod accepted;
+pub(crate) mod agent;
 mod append;
 mod file;
 mod outside;
@@ -17,7 +18,8 @@ use std::time::Duration;
 use sayso_adapters::Agent;
 use sayso_gate::{Rules, SnapshotLimits};
 use sayso_review::{
-    ContentHash, Defaults, ErrorKind, Layer, LayerTrust, OutsidePath, Policy, PolicyError, Rule, Ruling, WsPath,
+    BUILT_IN_AGENT, ContentHash, Defaults, ErrorKind, Layer, LayerTrust, OutsidePath, Policy, PolicyError, Rule,
+    Ruling, WsPath,
 };
 use sayso_workspace::{OpenError, ReadLimit};
 
@@ -26,6 +28,7 @@ use crate::workspace_location::WorkspaceLocation;
 
 use accepted::{Accepted, Confirmation};
 pub(crate) use accepted::{confirm, inspect};
+use agent::AgentSettings;
 pub(crate) use append::{append_rule, rule_toml};
 use file::File;
 pub(crate) use file::OnFailure;
@@ -34,6 +37,8 @@ pub(crate) use trust::{Trust, TrustStore, trust_file};
 
 /// The workspace's file.
 pub(crate) const WORKSPACE_FILE: &str = "sayso.toml";
+/// Tools of the built-in agent that only read or keep its own notes.
+const QUIET_TOOLS: [&str; 9] = ["Read", "List", "Glob", "Grep", "Diff", "Echo", "TodoRead", "TodoWrite", "Ask"];
 /// Size of the largest configuration file.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 
@@ -89,6 +94,7 @@ pub(crate) struct Config {
     /// The fate of a call if a hook cannot reach the engine.
     pub(crate) on_failure: Valued<OnFailure>,
     pub(crate) requests: RequestSettings,
+    pub(crate) agent: AgentSettings,
     pub(crate) ignored: Vec<IgnoredSetting>,
     /// Files that became milder while a gated process ran. Their accepted copies count.
     pub(crate) unconfirmed: Vec<String>,
@@ -200,6 +206,7 @@ impl Config {
             deadline: Valued::default(None),
             on_failure: Valued::default(OnFailure::Deny),
             requests: RequestSettings::built_in(),
+            agent: AgentSettings::built_in(),
             ignored: Vec::new(),
             unconfirmed: Vec::new(),
             trust: Trust::NoFile,
@@ -216,6 +223,7 @@ impl Config {
         self.on_failure.set(file.hook.on_failure, name);
         self.deadline.set(file.decide.deadline.map(|span| Some(span.0)), name);
         self.requests.apply(file.request, file.upstream, name);
+        self.agent.apply(file.agent, name);
         self.layers.push(Layer { file: name.to_owned(), trust, defaults: file.policy, rules: file.rule });
     }
 
@@ -239,6 +247,7 @@ impl Config {
             ignore("decide.deadline", file.decide.deadline.take().is_some(), reason);
         }
         request::restrict(&mut file.request, &mut file.upstream, is_trusted, &mut self.ignored);
+        agent::restrict(&mut file.agent, is_trusted, &mut self.ignored);
         self.apply(file, WORKSPACE_FILE, trust);
     }
 }
@@ -251,7 +260,13 @@ fn quiet() -> Layer {
         agent: Some(agent.name().to_owned()),
         ..Rule::new(Ruling::Allow)
     };
-    let rules = Agent::WITH_HOOKS.into_iter().map(rule).chain(outside::own_folders()).collect();
+    let built_in = Rule {
+        name: Some(format!("{BUILT_IN_AGENT} looks")),
+        tool: QUIET_TOOLS.iter().map(ToString::to_string).collect(),
+        agent: Some(BUILT_IN_AGENT.to_owned()),
+        ..Rule::new(Ruling::Allow)
+    };
+    let rules = Agent::WITH_HOOKS.into_iter().map(rule).chain([built_in]).chain(outside::own_folders()).collect();
     Layer { file: "the defaults".to_owned(), trust: LayerTrust::Trusted, defaults: Defaults::default(), rules }
 }
 

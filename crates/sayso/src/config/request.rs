@@ -4,10 +4,12 @@
 //! an upstream, because credentials are sent there.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use http::header::AUTHORIZATION;
 use http::{HeaderName, HeaderValue, Uri};
+use sayso_agent::settings::{DIALECTS, dialect_named};
 use sayso_proxy::{Keep, Pause, PauseRule, Settings, Upstream};
 use sayso_wire::Scope;
 use sayso_wire::price::{ModelPrice, PriceTable};
@@ -72,6 +74,23 @@ pub(super) struct UpstreamTable {
     url: Option<UpstreamUrl>,
     key_variable: Option<String>,
     key_header: Option<String>,
+    /// File with the key, readable by the user only.
+    key_file: Option<PathBuf>,
+    /// APIs that it speaks, for the built-in agent.
+    #[serde(default, deserialize_with = "dialects")]
+    dialects: Vec<String>,
+}
+
+/// Reads names of dialects.
+fn dialects<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let names = Vec::<String>::deserialize(deserializer)?;
+    match names.iter().find(|name| dialect_named(name).is_none()) {
+        None => Ok(names),
+        Some(unknown) => {
+            let known: Vec<&str> = DIALECTS.iter().map(|(name, _)| *name).collect();
+            Err(D::Error::custom(format!("`{unknown}` is not a dialect; use {}", known.join(", "))))
+        }
+    }
 }
 
 /// URL of an upstream.
@@ -104,7 +123,15 @@ impl<'de> Deserialize<'de> for UpstreamUrl {
 pub(crate) struct UpstreamSetting {
     pub(crate) url: Uri,
     pub(crate) key_variable: Option<String>,
-    key_header: Option<String>,
+    pub(super) key_header: Option<String>,
+    pub(super) key_file: Option<PathBuf>,
+    pub(crate) dialects: Vec<String>,
+}
+
+impl UpstreamSetting {
+    pub(super) fn vendor(url: Uri) -> Self {
+        Self { url, key_variable: None, key_header: None, key_file: None, dialects: Vec::new() }
+    }
 }
 
 /// Settings for requests, with their origins.
@@ -128,9 +155,8 @@ pub(crate) struct RequestSettings {
 impl RequestSettings {
     pub(super) fn built_in() -> Self {
         let usual = Settings::usual();
-        let upstream = |(name, upstream): (String, Upstream)| {
-            (name, Valued::default(UpstreamSetting { url: upstream.base, key_variable: None, key_header: None }))
-        };
+        let upstream =
+            |(name, upstream): (String, Upstream)| (name, Valued::default(UpstreamSetting::vendor(upstream.base)));
         Self {
             grace: Valued::default(usual.grace),
             keep_alive: Valued::default(usual.keep_alive),
@@ -184,7 +210,8 @@ impl RequestSettings {
         for (name, table) in upstreams {
             let known = self.upstreams.get(&name).map(|known| known.value.clone());
             let Some(url) = table.url.map(|url| url.0).or(known.map(|known| known.url)) else { continue };
-            let value = UpstreamSetting { url, key_variable: table.key_variable, key_header: table.key_header };
+            let UpstreamTable { key_variable, key_header, key_file, dialects, .. } = table;
+            let value = UpstreamSetting { url, key_variable, key_header, key_file, dialects };
             self.upstreams.insert(name, Valued { value, origin: origin.clone() });
         }
     }
@@ -238,13 +265,18 @@ fn credential(
     variable: impl Fn(&str) -> Option<String>,
 ) -> Option<(HeaderName, HeaderValue)> {
     let key = variable(setting.key_variable.as_deref()?).filter(|key| !key.is_empty())?;
+    credential_header(name, setting, &key)
+}
+
+/// Returns the header with a key, in the form of the upstream. `None` if the key cannot be a header.
+pub(super) fn credential_header(name: &str, setting: &UpstreamSetting, key: &str) -> Option<(HeaderName, HeaderValue)> {
     let header = match (&setting.key_header, name) {
         (Some(header), _) => header.parse().ok()?,
         (None, "anthropic") => HeaderName::from_static("x-api-key"),
         (None, "gemini") => HeaderName::from_static("x-goog-api-key"),
         (None, _) => AUTHORIZATION,
     };
-    let key = if header == AUTHORIZATION { format!("Bearer {key}") } else { key };
+    let key = if header == AUTHORIZATION { format!("Bearer {key}") } else { key.to_owned() };
     let mut value = HeaderValue::try_from(key).ok()?;
     value.set_sensitive(true);
     Some((header, value))

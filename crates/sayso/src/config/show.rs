@@ -64,6 +64,31 @@ fn settings(config: &Config, policy: &Policy) -> Vec<Setting> {
     add("decide.deadline", value.map_or("none".to_owned(), span), json!(value.map(|span| span.as_secs())), origin);
     let Valued { value, origin } = &config.on_failure;
     add("hook.on_failure", value.name().to_owned(), json!(value.name()), origin);
+    let agent = &config.agent;
+    for (key, Valued { value, origin }) in [
+        ("agent.model", &agent.model),
+        ("agent.dialect", &agent.dialect),
+        ("agent.upstream", &agent.upstream),
+        ("agent.scenario", &agent.scenario),
+    ] {
+        add(key, value.clone().unwrap_or_else(|| "automatic".to_owned()), json!(value), origin);
+    }
+    let Valued { value, origin } = &agent.limits;
+    for (key, limit) in [
+        ("agent.max_turns", u64::from(value.turns)),
+        ("agent.max_cost", value.cost_micro_usd),
+        ("agent.max_time", value.time_ms),
+    ] {
+        let shown = match (key, limit) {
+            (_, 0) => "none".to_owned(),
+            ("agent.max_cost", micro) => format!("${}", micro as f64 / 1e6),
+            ("agent.max_time", ms) => span(Duration::from_millis(ms)),
+            (_, turns) => turns.to_string(),
+        };
+        add(key, shown, json!(limit), origin);
+    }
+    let Valued { value, origin } = &agent.show_thinking;
+    add("agent.show_thinking", value.to_string(), json!(value), origin);
     request::settings(&config.requests, &mut add);
     settings
 }

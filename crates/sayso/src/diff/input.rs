@@ -6,21 +6,21 @@ use std::path::{Path, PathBuf};
 use crate::error::CliError;
 
 /// A file to compare.
-pub(crate) struct Input {
+pub(crate) struct DiffInput {
     /// The name on the command line.
     pub(crate) name: String,
     /// `None` if there is no file.
     pub(crate) content: Option<Vec<u8>>,
 }
 
-impl Input {
+impl DiffInput {
     pub(crate) fn is_absent(&self) -> bool {
         self.content.is_none()
     }
 }
 
 pub(crate) enum Inputs {
-    Files(Input, Input),
+    Files(DiffInput, DiffInput),
     /// At most one is `None`, for no directory.
     Directories(Option<PathBuf>, Option<PathBuf>),
 }
@@ -71,10 +71,10 @@ fn is_standard_input(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-fn read(path: &Path) -> Result<Input, CliError> {
+fn read(path: &Path) -> Result<DiffInput, CliError> {
     let name = path.to_string_lossy().into_owned();
     if is_no_file(path) {
-        return Ok(Input { name, content: None });
+        return Ok(DiffInput { name, content: None });
     }
     let content = if is_standard_input(path) {
         let mut bytes = Vec::new();
@@ -83,7 +83,7 @@ fn read(path: &Path) -> Result<Input, CliError> {
         std::fs::read(path)
     };
     match content {
-        Ok(bytes) => Ok(Input { name, content: Some(bytes) }),
+        Ok(bytes) => Ok(DiffInput { name, content: Some(bytes) }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(missing(path)),
         Err(error) => Err(CliError::invalid_input(format!("cannot read `{name}`"))
             .caused_by(&error)

@@ -18,7 +18,7 @@ use crate::cli::DiffArguments;
 use crate::error::CliError;
 use crate::output::{Output, say};
 use crate::terminal::Terminal;
-use input::{Input, Inputs};
+use input::{DiffInput, Inputs};
 
 /// Notes about a diff.
 fn notes(diff: &Diff<'_>) -> Vec<String> {
@@ -115,7 +115,7 @@ pub(crate) fn run(arguments: &DiffArguments) -> Result<ExitCode, CliError> {
     };
     let differs = match input::open(&arguments.old, &arguments.new)? {
         Inputs::Files(old, new) => {
-            let label = |given: &Option<String>, input: &Input| given.clone().unwrap_or_else(|| input.name.clone());
+            let label = |given: &Option<String>, input: &DiffInput| given.clone().unwrap_or_else(|| input.name.clone());
             let labels = (label(&arguments.label_a, &old), label(&arguments.label_b, &new));
             diff_files(&old, &new, &labels, &options)?
         }
@@ -132,8 +132,8 @@ pub(crate) fn run(arguments: &DiffArguments) -> Result<ExitCode, CliError> {
 
 /// Prints the diff of two files. Returns `true` if they differ.
 fn diff_files(
-    old: &Input,
-    new: &Input,
+    old: &DiffInput,
+    new: &DiffInput,
     (old_label, new_label): &(String, String),
     options: &DiffOptions,
 ) -> Result<bool, CliError> {

@@ -9,18 +9,18 @@ use sayso_adapters::Agent;
 use sayso_adapters::hook::codex_trust_advice;
 use sayso_server::agent_registry::AgentRegistry;
 
-use super::Finding;
+use super::DoctorFinding;
 use crate::run::{codex_trusts_hooks, find_program};
 use crate::workspace_location::recorded_root;
 
 /// Time for an agent to print its version.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(super) fn findings() -> Vec<Finding> {
+pub(super) fn findings() -> Vec<DoctorFinding> {
     let mut findings = Vec::new();
     for agent in Agent::ALL {
         let Ok(program) = find_program(agent.name()) else {
-            findings.push(Finding::fine(format!("{agent} is not installed")));
+            findings.push(DoctorFinding::fine(format!("{agent} is not installed")));
             continue;
         };
         let place = program.display();
@@ -28,20 +28,20 @@ pub(super) fn findings() -> Vec<Finding> {
             Ok(version) => version,
             Err(why) => {
                 let text = format!("{agent} at {place} does not print its version: {why}");
-                findings.push(Finding::problem(text, format!("run `{place} --version` to see what is wrong")));
+                findings.push(DoctorFinding::problem(text, format!("run `{place} --version` to see what is wrong")));
                 continue;
             }
         };
         let text = format!("{agent} {version} at {place}");
         findings.push(match (agent.has_hooks(), agent) {
-            (false, _) => Finding::note(
+            (false, _) => DoctorFinding::note(
                 format!("{text}\nits requests come through sayso; what it writes and runs is not asked about"),
                 "for single commands there is `sayso exec`",
             ),
             (true, Agent::Codex) if !codex_trusts_hooks() => {
-                Finding::problem(format!("{text}\nit does not trust sayso's hooks"), codex_trust_advice())
+                DoctorFinding::problem(format!("{text}\nit does not trust sayso's hooks"), codex_trust_advice())
             }
-            (true, _) => Finding::fine(format!("{text}: `sayso run -- {}`", agent.name())),
+            (true, _) => DoctorFinding::fine(format!("{text}: `sayso run -- {}`", agent.name())),
         });
     }
     findings
@@ -71,7 +71,7 @@ fn version(program: &Path) -> Result<String, String> {
 }
 
 /// Reports commands that still run although their sayso is gone.
-pub(super) fn processes(home: &Path, folders: &[PathBuf]) -> Vec<Finding> {
+pub(super) fn processes(home: &Path, folders: &[PathBuf]) -> Vec<DoctorFinding> {
     let notes = AgentRegistry::new(home);
     let mut findings = Vec::new();
     for folder in folders {
@@ -83,11 +83,11 @@ pub(super) fn processes(home: &Path, folders: &[PathBuf]) -> Vec<Finding> {
             }
             let ids = abandoned.running.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
             let text = format!("{what} in {} still runs, though its sayso is gone: process {ids}", place.display());
-            findings.push(Finding::problem(text, format!("wait for it, or end it: `kill {ids}`")));
+            findings.push(DoctorFinding::problem(text, format!("wait for it, or end it: `kill {ids}`")));
         }
     }
     if findings.is_empty() {
-        findings.push(Finding::fine("nothing runs whose sayso is gone"));
+        findings.push(DoctorFinding::fine("nothing runs whose sayso is gone"));
     }
     findings
 }

@@ -9,7 +9,7 @@ use sayso_present::words::{count, format_age, format_size};
 use sayso_server::EngineSocket;
 use serde_json::{Value, json};
 
-use super::Finding;
+use super::DoctorFinding;
 use crate::engine::runtime;
 use crate::error::CliError;
 use crate::hook::RunningEngine;
@@ -28,26 +28,26 @@ enum EngineState {
 }
 
 /// An engine, with the folder of its workspace.
-pub(super) struct Engine {
+pub(super) struct InspectedEngine {
     folder: PathBuf,
     state: EngineState,
 }
 
 /// Inspects the engines of all workspaces.
-pub(super) fn inspect_all(folders: &[PathBuf]) -> Result<Vec<Engine>, CliError> {
+pub(super) fn inspect_all(folders: &[PathBuf]) -> Result<Vec<InspectedEngine>, CliError> {
     let mut engines = Vec::new();
     for folder in folders {
-        engines.extend(inspect(folder)?.map(|state| Engine { folder: folder.clone(), state }));
+        engines.extend(inspect(folder)?.map(|state| InspectedEngine { folder: folder.clone(), state }));
     }
     Ok(engines)
 }
 
-pub(super) fn findings(engines: &[Engine]) -> Vec<Finding> {
+pub(super) fn findings(engines: &[InspectedEngine]) -> Vec<DoctorFinding> {
     if engines.is_empty() {
         let text = "no engine runs: every command starts one for itself, and `sayso serve` one for all";
-        return vec![Finding::fine(text)];
+        return vec![DoctorFinding::fine(text)];
     }
-    engines.iter().map(Engine::finding).collect()
+    engines.iter().map(InspectedEngine::finding).collect()
 }
 
 fn inspect(folder: &Path) -> Result<Option<EngineState>, CliError> {
@@ -73,15 +73,15 @@ fn inspect(folder: &Path) -> Result<Option<EngineState>, CliError> {
     }))
 }
 
-impl Engine {
-    fn finding(&self) -> Finding {
+impl InspectedEngine {
+    fn finding(&self) -> DoctorFinding {
         let folder = self.folder.display();
         match &self.state {
             EngineState::Running(status) => {
                 let url = status.url.as_deref().unwrap_or("its socket only, for as long as its command runs");
                 let (started, surfaces) = (format_age(now() - status.started), status.surfaces);
                 let surfaces = count(surfaces, "surface");
-                Finding::fine(format!(
+                DoctorFinding::fine(format!(
                     "{}: process {}, sayso {}, since {started}\nreached at {url}\n{} changes, {} waiting, {surfaces} \
                      attached\nrecords in {}, {}",
                     status.workspace,
@@ -93,11 +93,11 @@ impl Engine {
                     format_size(status.stored_bytes)
                 ))
             }
-            EngineState::Unresponsive(why) => Finding::problem(
+            EngineState::Unresponsive(why) => DoctorFinding::problem(
                 format!("{folder}: a process listens at its socket and does not answer: {why}"),
                 "end that process; nothing is lost",
             ),
-            EngineState::Stale => Finding::note(
+            EngineState::Stale => DoctorFinding::note(
                 format!("{folder}: an engine was killed here"),
                 "nothing: the next start completes or rolls back its work",
             ),

@@ -39,7 +39,7 @@ impl Health {
 }
 
 /// A result of a check.
-struct Finding {
+struct DoctorFinding {
     health: Health,
     /// One sentence, or several lines.
     text: String,
@@ -47,7 +47,7 @@ struct Finding {
     remedy: Option<String>,
 }
 
-impl Finding {
+impl DoctorFinding {
     fn fine(text: impl Into<String>) -> Self {
         Self { health: Health::Fine, text: text.into(), remedy: None }
     }
@@ -64,7 +64,7 @@ impl Finding {
 /// The findings about one subject.
 struct Section {
     title: &'static str,
-    findings: Vec<Finding>,
+    findings: Vec<DoctorFinding>,
 }
 
 pub(crate) fn run(arguments: &DoctorArguments) -> Result<ExitCode, CliError> {
@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<ExitCode, CliError> {
     let has_problem = sections.iter().flat_map(|section| &section.findings).any(|one| one.health == Health::Problem);
     let mut output = Output::stdout();
     if arguments.common.json {
-        let engines: Vec<Value> = engines.iter().map(engines::Engine::object).collect();
+        let engines: Vec<Value> = engines.iter().map(engines::InspectedEngine::object).collect();
         output
             .json(&json!({ "engines": engines, "findings": sections.iter().flat_map(objects).collect::<Vec<_>>() }))?;
     } else {
@@ -105,7 +105,7 @@ fn workspaces(home: &std::path::Path) -> Vec<PathBuf> {
 }
 
 fn objects(section: &Section) -> Vec<Value> {
-    let object = |one: &Finding| json!({ "about": section.title.to_lowercase(), "state": one.health.name(), "text": one.text, "remedy": one.remedy });
+    let object = |one: &DoctorFinding| json!({ "about": section.title.to_lowercase(), "state": one.health.name(), "text": one.text, "remedy": one.remedy });
     section.findings.iter().map(object).collect()
 }
 

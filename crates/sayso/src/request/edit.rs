@@ -3,8 +3,7 @@
 use std::process::ExitCode;
 
 use sayso_api::proto;
-use sayso_api::proto::edit_request_request::{Pin, Redo, Reset, Set, Shrink, Undo};
-use sayso_api::proto::oneof::edit_request_request::Edit;
+use sayso_api::request::{EditEffects, EditOptions};
 use sayso_present::escape::escape_unprintable;
 use sayso_present::path_match::similar_paths;
 use sayso_present::request::{
@@ -12,7 +11,7 @@ use sayso_present::request::{
     render_edits, saved_edits_text, turn_edits_text,
 };
 use sayso_review::ErrorKind;
-use sayso_wire::{ModelRequest, RequestHead};
+use sayso_wire::{Edit, ModelRequest, RequestHead, ShrinkLimits};
 
 use super::{RequestCommandContext, print_suggestions, suggest_paths};
 use crate::cli::{RequestCommand, SaveOptions};
@@ -25,30 +24,37 @@ pub(super) fn run(context: &RequestCommandContext<'_>, command: &RequestCommand)
         RequestCommand::Edit { id, edits, save } => return set(context, *id, edits, save),
         RequestCommand::Resume { id, revision } => return resume(context, *id, *revision),
         RequestCommand::Cancel(given) => return cancel(context, given.id),
-        RequestCommand::Delete(at) => (at.id, Edit::Delete(Box::new(edit_target(&at.path))), Some(&at.save)),
+        RequestCommand::Delete(at) => (at.id, Edit::Delete { at: edit_target(&at.path) }, Some(&at.save)),
         RequestCommand::Restore(at) => {
             let target = deleted_section(&context.outline(at.id)?, &at.path)?;
-            (at.id, Edit::Restore(Box::new(target)), Some(&at.save))
+            (at.id, Edit::Restore { at: target }, Some(&at.save))
         }
-        RequestCommand::Append { id, text } => (*id, Edit::Append(text.clone()), None),
+        RequestCommand::Append { id, text } => (*id, Edit::Append { text: text.clone() }, None),
         RequestCommand::Shrink { at, keep_head, keep_tail } => {
-            let (keep_head, keep_tail) = (*keep_head, *keep_tail);
-            let target = Some(edit_target(&at.path)).into();
-            (at.id, Shrink { target, keep_head, keep_tail, ..Default::default() }.into(), Some(&at.save))
+            let default = ShrinkLimits::default();
+            let keep = ShrinkLimits {
+                head: keep_head.map_or(default.head, bytes),
+                tail: keep_tail.map_or(default.tail, bytes),
+            };
+            (at.id, Edit::Shrink { at: edit_target(&at.path), keep }, Some(&at.save))
         }
-        RequestCommand::Pin(at) => {
-            let pin = Pin { target: Some(edit_target(&at.path)).into(), ..Default::default() };
-            (at.id, pin.into(), Some(&at.save))
+        RequestCommand::Pin(at) => (at.id, Edit::Pin { at: edit_target(&at.path), before: None }, Some(&at.save)),
+        RequestCommand::Unpin(at) => (at.id, Edit::Unpin { at: edit_target(&at.path) }, Some(&at.save)),
+        RequestCommand::Repair { id, number } => {
+            (*id, Edit::Repair(nth_repair(&context.outline(*id)?, *number)?), None)
         }
-        RequestCommand::Unpin(at) => (at.id, Edit::Unpin(Box::new(edit_target(&at.path))), Some(&at.save)),
-        RequestCommand::Repair { id, number } => (*id, nth_repair(context.outline(*id)?, *id, *number)?.into(), None),
-        RequestCommand::Undo(given) => (given.id, Undo::default().into(), None),
-        RequestCommand::Redo(given) => (given.id, Redo::default().into(), None),
-        RequestCommand::Reset(given) => (given.id, Reset::default().into(), None),
+        RequestCommand::Undo(given) => (given.id, Edit::Undo, None),
+        RequestCommand::Redo(given) => (given.id, Edit::Redo, None),
+        RequestCommand::Reset(given) => (given.id, Edit::Reset, None),
         _ => return Ok(ExitCode::SUCCESS),
     };
     apply(context, id, vec![edit], save.unwrap_or(&SaveOptions { from_now_on: None }), None)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A number of bytes to keep. One that exceeds the machine's range keeps all.
+fn bytes(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 /// Applies edits one after the other, and reports their combined result. With a revision, fails if the request has another one.
@@ -59,29 +65,23 @@ fn apply(
     save: &SaveOptions,
     mut revision: Option<u64>,
 ) -> Result<(), CliError> {
-    let scope = save.from_now_on.map(|choice| context.scope(choice)).transpose()?.unwrap_or_default();
-    let mut combined: Option<proto::EditRequestResponse> = None;
+    let scope = save.from_now_on.map(|choice| context.scope(choice)).transpose()?;
+    let mut combined: Option<EditEffects> = None;
     let mut made: Vec<MadeEdit> = Vec::new();
     for edit in edits {
         let kind = EditKindText::from(&edit);
-        let request = proto::EditRequestRequest {
-            request: id,
-            edit: Some(edit),
-            save_scope: scope.into(),
-            revision,
-            ..Default::default()
-        };
-        match context.engine.wait(context.engine.client().edit_request(request)) {
-            Ok(response) => {
-                for name in &response.unknown_members {
+        let options = EditOptions { save_scope: scope, revision };
+        match context.engine.wait(context.engine.client().edit_request(id, &edit, options)) {
+            Ok(result) => {
+                for name in &result.unknown_members {
                     say(&format!(
                         "note: the API does not know `{}`, and may reject the request; `sayso request undo {id}` takes the edit back",
                         escape_unprintable(name)
                     ));
                 }
-                revision = revision.map(|_| response.revision);
-                made.push(MadeEdit::new(kind, &response));
-                combined = Some(combine(combined, response));
+                revision = revision.map(|_| result.revision);
+                made.push(MadeEdit::new(kind, &result));
+                combined = Some(combine(combined, result));
             }
             Err(error) => {
                 suggest_paths(&error);
@@ -93,30 +93,24 @@ fn apply(
             }
         }
     }
-    let Some(response) = combined else {
+    let Some(result) = combined else {
         // No value was changed in the editor.
-        context.print_json(&proto::EditRequestResponse::default())?;
+        context.print_json_of(proto::EditRequestResponse::default)?;
         return Ok(());
     };
-    if context.print_json(&response)? {
+    if context.print_json_of(|| proto::EditRequestResponse::from(&result))? {
         return Ok(());
     }
-    print(&render_edits(id, &made, &response, save.from_now_on.is_some()))
+    print(&render_edits(id, &made, &result, save.from_now_on.is_some()))
 }
 
-/// Combines the responses of two edits. Counts add up, and the first edit has switched the mode.
-fn combine(
-    before: Option<proto::EditRequestResponse>,
-    mut response: proto::EditRequestResponse,
-) -> proto::EditRequestResponse {
-    let Some(before) = before else { return response };
-    response.saved += before.saved;
-    response.removed += before.removed;
-    if before.new_mode.as_known().is_some_and(|mode| mode != proto::RequestMode::Unspecified) {
-        response.new_mode = before.new_mode;
-        response.new_mode_scope = before.new_mode_scope;
-    }
-    response
+/// Combines the results of two edits. Counts add up, and the first edit has switched the mode.
+fn combine(before: Option<EditEffects>, mut result: EditEffects) -> EditEffects {
+    let Some(before) = before else { return result };
+    result.saved += before.saved;
+    result.removed += before.removed;
+    result.switched = before.switched.or(result.switched);
+    result
 }
 
 /// Sets values, or opens them in an editor.
@@ -143,8 +137,8 @@ fn set(
                 (edited.path, edited.value)
             }
         };
-        let set = Box::new(Set { target: Some(edit_target(&path)).into(), value, ..Default::default() });
-        made.push(if assignment.is_json { Edit::SetJson(set) } else { Edit::Set(set) });
+        let at = edit_target(&path);
+        made.push(if assignment.is_json { Edit::SetJson { at, value } } else { Edit::Set { at, value } });
     }
     apply(context, id, made, save, revision).inspect_err(|_| {
         for saved in written.iter().map(|text| editor::save(text)) {
@@ -168,18 +162,22 @@ struct EditedValue {
 /// Opens a value in the person's editor. `None` if it is unchanged.
 fn edit_value(context: &RequestCommandContext<'_>, id: u64, given: &str) -> Result<Option<EditedValue>, CliError> {
     let shown = context.outline(id)?;
-    let summary = shown.summary.into_option().unwrap_or_default();
+    let summary = shown.summary;
     if !summary.held {
         let message = format!("request {id} is not paused; only a paused request can be edited");
         return Err(
             CliError::invalid_input(message).hint("have the next one wait with `sayso request mode pause-next`")
         );
     }
-    let path = shown.sections.iter().find(|section| section.id == given).map_or(given, |section| &section.raw_path);
-    let received = summary.received.into_option().unwrap_or_default();
-    let headers = received.headers.into_iter().map(|header| (header.name, header.value)).collect();
+    let path = shown
+        .sections
+        .iter()
+        .find(|section| section.id.to_string() == given)
+        .map_or(given, |section| &section.raw_path);
+    let received = summary.record.received;
     let body = context.engine.block(context.engine.client().exact_request_body(id))?;
-    let request = ModelRequest::new(id.to_string(), RequestHead { path: received.path, headers }, body);
+    let head = RequestHead { path: received.path, headers: received.headers };
+    let request = ModelRequest::new(id.to_string(), head, body);
     let target = request.resolve(path).map_err(|error| {
         print_suggestions(
             similar_paths(path, shown.sections.iter().map(|section| section.raw_path.as_str())).into_iter(),
@@ -211,13 +209,12 @@ fn edit_value(context: &RequestCommandContext<'_>, id: u64, given: &str) -> Resu
         say("Nothing was edited.");
         return Ok(None);
     }
-    Ok(Some(EditedValue { path: document.path(leaf), value, revision: summary.revision }))
+    Ok(Some(EditedValue { path: document.path(leaf), value, revision: summary.record.edits }))
 }
 
 fn resume(context: &RequestCommandContext<'_>, id: u64, revision: Option<u64>) -> Result<ExitCode, CliError> {
-    let request = proto::ResumeRequestRequest { request: id, revision, ..Default::default() };
-    let response = match context.engine.block(context.engine.client().resume_request(request)) {
-        Ok(response) => response,
+    let resumed = match context.engine.block(context.engine.client().resume_request(id, revision)) {
+        Ok(resumed) => resumed,
         Err(error) => {
             if error.kind() == ErrorKind::Conflict
                 && !context.common.json
@@ -228,21 +225,20 @@ fn resume(context: &RequestCommandContext<'_>, id: u64, revision: Option<u64>) -
             return Err(error);
         }
     };
-    if !context.print_json(&response)? {
+    if !context.print_json_of(|| proto::ResumeRequestResponse::from(&resumed))? {
         print(&format!(
             "Request {id} goes on.\n{}{}{}",
-            saved_edits_text(response.saved, response.removed),
-            new_mode_text(response.new_mode.as_known(), response.new_mode_scope.as_known()),
-            turn_edits_text(response.turn_edits),
+            saved_edits_text(resumed.saved, resumed.removed),
+            new_mode_text(resumed.switched),
+            turn_edits_text(resumed.turn_edits),
         ))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn cancel(context: &RequestCommandContext<'_>, id: u64) -> Result<ExitCode, CliError> {
-    let request = proto::CancelRequestRequest { request: id, ..Default::default() };
-    let response = context.engine.block(context.engine.client().cancel_request(request))?;
-    if !context.print_json(&response)? {
+    context.engine.block(context.engine.client().cancel_request(id))?;
+    if !context.print_json_of(proto::CancelRequestResponse::default)? {
         print(&format!(
             "Request {id} has ended; its agent is told `Request canceled before sending`, for the next 30 seconds also if it sends the same again.\n"
         ))?;

@@ -4,8 +4,7 @@ use std::process::ExitCode;
 
 use sayso_api::diff::DiffSubject;
 use sayso_api::proto;
-use sayso_api::proto::RequestBody;
-use sayso_api::proto::replay_request_request::Form;
+use sayso_api::request::{BodyOf, DetailQuery, ReplayOf, RequestDetails};
 use sayso_present::diff::render_unified;
 use sayso_present::escape::{escape_unprintable, quote_for_shell};
 use sayso_present::request::redacted_text;
@@ -27,10 +26,9 @@ const CONNECTION_HEADERS: [&str; 7] =
 pub(super) fn diff(context: &RequestCommandContext<'_>, id: u64, lines: usize) -> Result<ExitCode, CliError> {
     let lines = u32::try_from(lines).unwrap_or(u32::MAX);
     if context.common.json {
-        let request = proto::DiffRequestRequest { request: id, context: Some(lines), ..Default::default() };
-        let response = context.engine.block(context.engine.client().diff_request(request))?;
-        context.print_json(&response)?;
-        return Ok(exit_code_of_diff(!response.unified.is_empty()));
+        let diff = context.engine.block(context.engine.client().diff_request(id, Some(lines)))?;
+        context.print_json_of(|| proto::DiffRequestResponse::from(&diff))?;
+        return Ok(exit_code_of_diff(!diff.unified.is_empty()));
     }
     let subject = DiffSubject::Request(id);
     let diff = ChangeDiff::with_context(&context.engine, context.terminal(), subject, Some(lines), None)?;
@@ -49,23 +47,22 @@ fn exit_code_of_diff(differs: bool) -> ExitCode {
 }
 
 pub(super) fn replay(context: &RequestCommandContext<'_>, id: u64, original: bool) -> Result<ExitCode, CliError> {
-    let form = if original { Form::AsReceived } else { Form::AsSent };
-    let request = proto::ReplayRequestRequest { request: id, form: form.into(), ..Default::default() };
-    let response = context.engine.block(context.engine.client().replay_request(request))?;
-    if context.print_json(&response)? {
+    let body = if original { ReplayOf::Received } else { ReplayOf::Sent };
+    let replayed = context.engine.block(context.engine.client().replay_request(id, body))?;
+    if context.print_json_of(|| proto::ReplayRequestResponse::from(&replayed))? {
         return Ok(ExitCode::SUCCESS);
     }
     let mut text = StyledText::new();
-    text.plain(format!("Sent again as request {}: status {}.\n\n", response.request, response.status));
-    for line in response.answer.lines() {
+    text.plain(format!("Sent again as request {}: status {}.\n\n", replayed.request, replayed.status));
+    for line in replayed.answer.lines() {
         text.plain(format!("{}\n", escape_unprintable(line)));
     }
-    match (&response.earlier_answer, response.diff.is_empty()) {
+    match (&replayed.earlier_answer, replayed.diff.is_empty()) {
         (None, _) => text.plain("\nThere is no earlier answer to compare it with.\n"),
         (Some(_), true) => text.plain("\nThe answer is the same as then.\n"),
         (Some(_), false) => {
             text.plain("\n");
-            text.append(render_unified(&response.diff));
+            text.append(render_unified(&replayed.diff));
         }
     }
     let mut output = Output::stdout();
@@ -76,25 +73,20 @@ pub(super) fn replay(context: &RequestCommandContext<'_>, id: u64, original: boo
 
 pub(super) fn export(context: &RequestCommandContext<'_>, id: u64, format: ExportFormat) -> Result<ExitCode, CliError> {
     let client = context.engine.client();
-    let body = |which: RequestBody| context.engine.block(client.request_body(id, which));
+    let body = |which: BodyOf| context.engine.block(client.request_body(id, which));
     let bytes = match format {
         ExportFormat::Json => {
-            let request = proto::ShowRequestRequest {
-                request: id,
-                content_limit: Some(u32::MAX),
-                values: true,
-                ..Default::default()
-            };
-            let shown = context.engine.block(client.show_request(request))?;
-            format!("{:#}\n", json_value(&shown)?).into_bytes()
+            let query = DetailQuery { content_limit: Some(u32::MAX), path: None, values: true };
+            let shown = context.engine.block(client.show_request(id, &query))?;
+            format!("{:#}\n", json_value(&proto::ShowRequestResponse::from(&shown))?).into_bytes()
         }
         ExportFormat::Body => {
             report_redacted(&context.outline(id)?);
-            body(RequestBody::AsSent)?
+            body(BodyOf::Sent)?
         }
-        ExportFormat::Response => body(RequestBody::Answer)?,
-        ExportFormat::Patch => body(RequestBody::Patch)?,
-        ExportFormat::Curl => curl(context, id, &body(RequestBody::AsSent)?)?.into_bytes(),
+        ExportFormat::Response => body(BodyOf::Answer)?,
+        ExportFormat::Patch => body(BodyOf::Patch)?,
+        ExportFormat::Curl => curl(context, id, &body(BodyOf::Sent)?)?.into_bytes(),
     };
     if context.common.json && format != ExportFormat::Json {
         let text = String::from_utf8(bytes).map_err(|error| {
@@ -118,7 +110,7 @@ pub(super) fn export(context: &RequestCommandContext<'_>, id: u64, format: Expor
 fn curl(context: &RequestCommandContext<'_>, id: u64, body: &[u8]) -> Result<String, CliError> {
     let shown = context.outline(id)?;
     report_redacted(&shown);
-    let received = shown.summary.into_option().and_then(|summary| summary.received.into_option()).unwrap_or_default();
+    let received = shown.summary.record.received;
     let base = if received.server.is_some() {
         received.server.clone()
     } else {
@@ -136,9 +128,9 @@ fn curl(context: &RequestCommandContext<'_>, id: u64, body: &[u8]) -> Result<Str
     };
     let url = quote_for_shell(&format!("{}{}", base.trim_end_matches('/'), received.path));
     let mut text = format!("curl -X {} {url}", quote_for_shell(&received.method));
-    for header in &received.headers {
-        if !CONNECTION_HEADERS.iter().any(|name| header.name.eq_ignore_ascii_case(name)) {
-            text.push_str(&format!(" \\\n  -H {}", quote_for_shell(&format!("{}: {}", header.name, header.value))));
+    for (name, value) in &received.headers {
+        if !CONNECTION_HEADERS.iter().any(|header| name.eq_ignore_ascii_case(header)) {
+            text.push_str(&format!(" \\\n  -H {}", quote_for_shell(&format!("{name}: {value}"))));
         }
     }
     let key = match received.api.as_deref() {
@@ -157,7 +149,7 @@ fn curl(context: &RequestCommandContext<'_>, id: u64, body: &[u8]) -> Result<Str
 }
 
 /// Names the masked values of an exported body.
-fn report_redacted(shown: &proto::ShowRequestResponse) {
+fn report_redacted(shown: &RequestDetails) {
     if let Some(redacted) = redacted_text(&shown.redacted) {
         say(&format!("note: credentials are not exported; put them in before you send it: {redacted}"));
     }

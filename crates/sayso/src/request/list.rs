@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use sayso_api::proto;
-use sayso_api::proto::RequestSummary;
+use sayso_api::request::{RequestQuery, RequestSummary, SubagentQuery};
 use sayso_present::escape::escape_unprintable;
 use sayso_present::request::{SectionExtent, render_costs, render_sections, request_details, run_heading, status_word};
 use sayso_present::span::{Style, StyledText};
@@ -27,7 +27,8 @@ pub(super) fn list(
 ) -> Result<ExitCode, CliError> {
     let session = context.session(session)?;
     let requests = fetch(context, waiting, session.as_deref(), number)?;
-    if context.print_json(&proto::ListRequestsResponse { requests: requests.clone(), ..Default::default() })? {
+    let requests_message = || requests.iter().map(proto::RequestSummary::from).collect();
+    if context.print_json_of(|| proto::ListRequestsResponse { requests: requests_message(), ..Default::default() })? {
         return Ok(ExitCode::SUCCESS);
     }
     if requests.is_empty() && number > 0 {
@@ -46,9 +47,8 @@ pub(super) fn list(
 
 pub(super) fn cost(context: &RequestCommandContext<'_>, session: Option<&str>) -> Result<ExitCode, CliError> {
     let session = context.session(session)?;
-    let request = proto::GetCostRequest { session, ..Default::default() };
-    let costs = context.engine.block(context.engine.client().request_costs(request))?;
-    if context.print_json(&costs)? {
+    let costs = context.engine.block(context.engine.client().request_costs(session.as_deref(), 0))?;
+    if context.print_json_of(|| proto::GetCostResponse::from(&costs))? {
         return Ok(ExitCode::SUCCESS);
     }
     if costs.sessions.is_empty() {
@@ -70,14 +70,13 @@ fn fetch(
     let client = context.engine.client();
     let mut requests: Vec<RequestSummary> = Vec::new();
     while requests.len() < number {
-        let request = proto::ListRequestsRequest {
+        let query = RequestQuery {
             held,
             session: session.map(str::to_owned),
-            before: requests.last().map(|request| request.request).filter(|_| !held),
+            before: requests.last().map(|request| request.record.request).filter(|_| !held),
             limit: u32::try_from((number - requests.len()).min(PAGE_SIZE)).unwrap_or(u32::MAX),
-            ..Default::default()
         };
-        let page = context.engine.block(client.list_requests(request))?.requests;
+        let page = context.engine.block(client.list_requests(&query))?;
         // Held requests come all at once.
         let is_last = page.is_empty() || held;
         requests.extend(page);
@@ -92,7 +91,7 @@ fn fetch(
 /// One line for each request, or two in a narrow window.
 fn lines(requests: &[RequestSummary]) -> StyledText {
     let now = now();
-    let digits = requests.iter().map(|request| request.request.to_string().len()).max().unwrap_or(1);
+    let digits = requests.iter().map(|request| request.record.request.to_string().len()).max().unwrap_or(1);
     let status_width = requests.iter().map(|request| status_word(request).len()).max().unwrap_or(0);
     let name_width = |request: &RequestSummary| escape_unprintable(&request.conversation).chars().count();
     let names = requests.iter().map(name_width).max().unwrap_or(0);
@@ -101,10 +100,10 @@ fn lines(requests: &[RequestSummary]) -> StyledText {
     let is_narrow = window::known_width().is_some_and(|window| columns_before_name + 2 + names + 2 + widest > window);
     let mut text = StyledText::new();
     for request in requests {
-        text.push(Style::Title, format!("{:>digits$}", request.request));
+        text.push(Style::Title, format!("{:>digits$}", request.record.request));
         let style = if request.held { Style::Note } else { Style::Accent };
         text.push(style, format!("  {:<status_width$}", status_word(request)));
-        text.push(Style::Dim, format!("  {:>AGE_COLUMNS$}", format_age(now - request.time_ms)));
+        text.push(Style::Dim, format!("  {:>AGE_COLUMNS$}", format_age(now - request.record.time)));
         let (name, details) = (escape_unprintable(&request.conversation), request_details(request, now));
         if is_narrow {
             let room = window::width().saturating_sub(columns_before_name + 2);
@@ -117,14 +116,13 @@ fn lines(requests: &[RequestSummary]) -> StyledText {
 }
 
 pub(super) fn monitor(context: &RequestCommandContext<'_>, id: Option<u64>) -> Result<ExitCode, CliError> {
-    let request =
-        proto::ListSubagentsRequest { request: id, content_limit: id.is_none().then_some(0), ..Default::default() };
-    let listed = context.engine.block(context.engine.client().list_subagents(request))?;
+    let query = SubagentQuery { request: id, session: None, content_limit: id.is_none().then_some(0) };
+    let listed = context.engine.block(context.engine.client().list_subagents(&query))?;
     if let (Some(id), true) = (id, listed.runs.is_empty()) {
         return Err(CliError::invalid_input(format!("request {id} is not the last one of a subagent's run"))
             .hint("`sayso request monitor` lists the runs"));
     }
-    if context.print_json(&listed)? {
+    if context.print_json_of(|| proto::ListSubagentsResponse::from(&listed))? {
         return Ok(ExitCode::SUCCESS);
     }
     if listed.runs.is_empty() {

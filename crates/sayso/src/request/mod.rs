@@ -11,9 +11,10 @@ use std::process::ExitCode;
 
 use sayso_api::ErrorData;
 use sayso_api::client::ClientError;
-use sayso_api::proto;
+use sayso_api::request::{DetailQuery, RequestDetails, RequestModes};
 use sayso_present::escape::escape_unprintable;
 use sayso_review::ErrorKind;
+use sayso_wire::Scope;
 use serde::Serialize;
 
 use crate::cli::{CommonOptions, OverridesAction, RequestArguments, RequestCommand, ScopeChoice};
@@ -86,14 +87,19 @@ impl RequestCommandContext<'_> {
         Ok(true)
     }
 
-    fn modes(&self) -> Result<proto::GetModesResponse, CliError> {
-        self.engine.block(self.engine.client().request_modes(proto::GetModesRequest::default()))
+    /// Prints the message of a typed value with `--json`. Returns `true` if it did.
+    fn print_json_of<M: Serialize>(&self, message: impl FnOnce() -> M) -> Result<bool, CliError> {
+        if self.common.json { self.print_json(&message()) } else { Ok(false) }
+    }
+
+    fn modes(&self) -> Result<RequestModes, CliError> {
+        self.engine.block(self.engine.client().request_modes())
     }
 
     /// Fetches a request with all sections, without their content.
-    fn outline(&self, request: u64) -> Result<proto::ShowRequestResponse, CliError> {
-        let request = proto::ShowRequestRequest { request, content_limit: Some(0), ..Default::default() };
-        self.engine.block(self.engine.client().show_request(request))
+    fn outline(&self, request: u64) -> Result<RequestDetails, CliError> {
+        let query = DetailQuery { content_limit: Some(0), ..DetailQuery::default() };
+        self.engine.block(self.engine.client().show_request(request, &query))
     }
 
     /// Returns the session that a part of its id names.
@@ -112,13 +118,13 @@ impl RequestCommandContext<'_> {
         Ok(Some(given.to_owned()))
     }
 
-    /// Returns the scope of the protocol for a choice.
-    fn scope(&self, choice: ScopeChoice) -> Result<proto::OverrideScope, CliError> {
+    /// Returns the scope for a choice.
+    fn scope(&self, choice: ScopeChoice) -> Result<Scope, CliError> {
         Ok(match choice {
-            ScopeChoice::Session => proto::OverrideScope::Session,
-            ScopeChoice::Workspace => proto::OverrideScope::Workspace,
-            ScopeChoice::Global => proto::OverrideScope::Global,
-            ScopeChoice::Configured => self.modes()?.capture_scope.as_known().unwrap_or_default(),
+            ScopeChoice::Session => Scope::Session,
+            ScopeChoice::Workspace => Scope::Workspace,
+            ScopeChoice::Global => Scope::Global,
+            ScopeChoice::Configured => self.modes()?.capture_scope,
         })
     }
 }

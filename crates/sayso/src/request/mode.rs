@@ -3,11 +3,14 @@
 use std::process::ExitCode;
 
 use sayso_api::proto;
+use sayso_api::request::{HeldFate, ModeResult, ModeState, SavedEdit, SessionMode, SwitchedMode};
 use sayso_present::escape::escape_unprintable;
 use sayso_present::request::{
     mode_text, new_mode_text, override_line, render_modes, saved_edits_are, saved_edits_count, scope_name,
     starts_capture,
 };
+use sayso_review::RequestMode;
+use sayso_wire::Scope;
 
 use super::{RequestCommandContext, window};
 use crate::cli::{ModeChoice, OverridesAction, ScopeChoice, WaitingChoice};
@@ -35,10 +38,10 @@ pub(super) fn mode(
 }
 
 fn pause_next(context: &RequestCommandContext<'_>, session: Option<&str>) -> Result<ExitCode, CliError> {
-    let request = proto::PauseNextRequest { session: session.map(str::to_owned), ..Default::default() };
-    let response = context.engine.block(context.engine.client().pause_next(request))?;
-    if !context.print_json(&response)? {
-        report_state(context, session, &response.state.into_option().unwrap_or_default())?;
+    let state = context.engine.block(context.engine.client().pause_next(session))?;
+    let message = || proto::PauseNextResponse { state: Some((&state).into()).into(), ..Default::default() };
+    if !context.print_json_of(message)? {
+        report_state(context, session, &state)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -50,10 +53,10 @@ fn set(
     waiting: Option<WaitingChoice>,
 ) -> Result<ExitCode, CliError> {
     let mode = match choice {
-        ModeChoice::Normal => proto::RequestMode::Off,
-        ModeChoice::PauseEvery => proto::RequestMode::InterceptAlways,
-        ModeChoice::AutoApply => proto::RequestMode::AutoOverride,
-        ModeChoice::Inherit | ModeChoice::PauseNext => proto::RequestMode::Unspecified,
+        ModeChoice::Normal => Some(RequestMode::Off),
+        ModeChoice::PauseEvery => Some(RequestMode::InterceptAlways),
+        ModeChoice::AutoApply => Some(RequestMode::AutoOverride),
+        ModeChoice::Inherit | ModeChoice::PauseNext => None,
     };
     let fate = match (waiting, choice) {
         (Some(waiting), _) => Some(waiting),
@@ -65,62 +68,50 @@ fn set(
         say("The mode is as it was.");
         return Ok(ExitCode::SUCCESS);
     };
-    let held_requests = match fate {
-        WaitingChoice::Resume => proto::HeldRequests::Resume,
-        WaitingChoice::Cancel => proto::HeldRequests::Cancel,
+    let held = match fate {
+        WaitingChoice::Resume => HeldFate::Resume,
+        WaitingChoice::Cancel => HeldFate::Cancel,
     };
-    let request = proto::SetModeRequest {
-        session: session.map(str::to_owned),
-        mode: mode.into(),
-        held_requests: held_requests.into(),
-        ..Default::default()
-    };
-    let response = context.engine.block(context.engine.client().set_request_mode(request))?;
-    if context.print_json(&response)? {
+    let result = context.engine.block(context.engine.client().set_request_mode(session, mode, held))?;
+    if context.print_json_of(|| proto::SetModeResponse::from(&result))? {
         return Ok(ExitCode::SUCCESS);
     }
-    let state = response.state.as_option().cloned().unwrap_or_default();
-    report_state(context, session, &state)?;
-    report_held(&response);
-    if state.mode.as_known() == Some(proto::RequestMode::Off) && state.saved > 0 {
+    report_state(context, session, &result.state)?;
+    report_held(&result);
+    if result.state.mode == RequestMode::Off && result.state.saved > 0 {
         say(&format!(
             "note: {} not applied while requests are sent normally; `sayso request mode auto-apply` applies them",
-            saved_edits_are(state.saved)
+            saved_edits_are(result.state.saved)
         ));
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Reports a mode, and the sessions that it does not reach.
-fn report_state(
-    context: &RequestCommandContext<'_>,
-    session: Option<&str>,
-    state: &proto::ModeState,
-) -> Result<(), CliError> {
+fn report_state(context: &RequestCommandContext<'_>, session: Option<&str>, state: &ModeState) -> Result<(), CliError> {
     let modes = context.modes()?;
     let name = session.map_or("All sessions".to_owned(), |id| format!("Session {}", escape_unprintable(id)));
     print(&format!("{name}: {}\n", mode_text(state, Some(&modes))))?;
     for other in modes.sessions.iter().filter(|other| session.is_none() && other.has_own_mode) {
         let name = escape_unprintable(&other.session);
-        let own = other.state.as_option().cloned().unwrap_or_default();
         say(&format!(
             "note: not session {name}, which has a mode of its own: {}; `sayso request mode inherit --session {name}` ends that",
-            mode_text(&own, None)
+            mode_text(&other.state, None)
         ));
     }
     Ok(())
 }
 
 /// Reports the fate of held requests.
-fn report_held(response: &proto::SetModeResponse) {
+fn report_held(result: &ModeResult) {
     let report = |number: u64, one: &str, several: &str| match number {
         0 => {}
         1 => say(&format!("1 request that waited {one}.")),
         number => say(&format!("{number} requests that waited {several}.")),
     };
-    report(response.resumed, "goes on", "go on");
-    report(response.canceled, "was canceled", "were canceled");
-    for held in &response.still_held {
+    report(result.resumed, "goes on", "go on");
+    report(result.canceled, "was canceled", "were canceled");
+    for held in &result.still_held {
         let (id, reason) = (held.request, escape_unprintable(&held.reason));
         say(&format!(
             "note: request {id} still waits: {reason}; repair it, take your edits back with `sayso request reset {id}`, or cancel it"
@@ -131,7 +122,7 @@ fn report_held(response: &proto::SetModeResponse) {
 /// Counts the held requests that a change of mode affects.
 fn held_count(context: &RequestCommandContext<'_>, session: Option<&str>) -> Result<u64, CliError> {
     let modes = context.modes()?;
-    let is_affected = |other: &&proto::get_modes_response::Session| match session {
+    let is_affected = |other: &&SessionMode| match session {
         Some(session) => other.session == session,
         None => !other.has_own_mode,
     };
@@ -167,7 +158,7 @@ fn show(context: &RequestCommandContext<'_>, session: Option<&str>) -> Result<Ex
     if let Some(session) = session {
         modes.sessions.retain(|other| other.session == session);
     }
-    if context.print_json(&modes)? {
+    if context.print_json_of(|| proto::GetModesResponse::from(&modes))? {
         return Ok(ExitCode::SUCCESS);
     }
     let width = window::known_width().unwrap_or(usize::MAX);
@@ -185,12 +176,11 @@ pub(super) fn overrides(
 ) -> Result<ExitCode, CliError> {
     let session = context.session(session)?;
     match action {
-        OverridesAction::List => list(context, scope, session),
+        OverridesAction::List => list(context, scope, session.as_deref()),
         OverridesAction::CaptureNext => {
-            let request = proto::CaptureNextRequest { session, ..Default::default() };
-            let response = context.engine.block(context.engine.client().capture_next(request))?;
-            if !context.print_json(&response)? {
-                let state = response.state.into_option().unwrap_or_default();
+            let state = context.engine.block(context.engine.client().capture_next(session.as_deref()))?;
+            let message = || proto::CaptureNextResponse { state: Some((&state).into()).into(), ..Default::default() };
+            if !context.print_json_of(message)? {
                 print(&format!("{}\n", mode_text(&state, Some(&context.modes()?))))?;
             }
             Ok(ExitCode::SUCCESS)
@@ -202,21 +192,21 @@ pub(super) fn overrides(
 fn list(
     context: &RequestCommandContext<'_>,
     scope: Option<ScopeChoice>,
-    session: Option<String>,
+    session: Option<&str>,
 ) -> Result<ExitCode, CliError> {
     let scope = scope.map(|scope| context.scope(scope)).transpose()?;
     let is_all = session.is_none();
-    let request = proto::ListOverridesRequest { session, ..Default::default() };
-    let mut listed = context.engine.block(context.engine.client().list_overrides(request))?;
-    listed.overrides.retain(|edit| scope.is_none_or(|scope| edit.scope.as_known() == Some(scope)));
-    if context.print_json(&listed)? {
+    let mut saved: Vec<SavedEdit> = context.engine.block(context.engine.client().list_overrides(session))?;
+    saved.retain(|edit| scope.is_none_or(|scope| edit.scope == scope));
+    let overrides = || saved.iter().map(proto::Override::from).collect();
+    if context.print_json_of(|| proto::ListOverridesResponse { overrides: overrides(), ..Default::default() })? {
         return Ok(ExitCode::SUCCESS);
     }
-    if listed.overrides.is_empty() {
+    if saved.is_empty() {
         say("No saved edits. `sayso request edit ID PATH --from-now-on` saves one.");
         return Ok(ExitCode::SUCCESS);
     }
-    print(&listed.overrides.iter().map(|edit| override_line(edit, is_all)).collect::<String>())?;
+    print(&saved.iter().map(|edit| override_line(edit, is_all)).collect::<String>())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -226,26 +216,21 @@ fn remove(
     session: Option<&str>,
 ) -> Result<ExitCode, CliError> {
     let scope = context.scope(scope.unwrap_or(ScopeChoice::Configured))?;
-    if scope == proto::OverrideScope::Session && session.is_none() {
+    if scope == Scope::Session && session.is_none() {
         return Err(CliError::invalid_input("saved edits of a session can only be removed of a session")
             .hint("name it with --session, or another scope with --scope; `sayso request mode` lists sessions"));
     }
-    let request = proto::RemoveOverridesRequest {
-        scope: scope.into(),
-        session: session.map(str::to_owned),
-        ..Default::default()
-    };
-    let response = context.engine.block(context.engine.client().remove_overrides(request))?;
-    if context.print_json(&response)? {
+    let removed = context.engine.block(context.engine.client().remove_overrides(scope, session))?;
+    if context.print_json_of(|| proto::RemoveOverridesResponse { removed, ..Default::default() })? {
         return Ok(ExitCode::SUCCESS);
     }
-    print(&format!("Removed {}.\n", saved_edits_count(response.removed)))?;
+    print(&format!("Removed {}.\n", saved_edits_count(removed)))?;
     // In auto-apply mode without saved edits, the next turn is captured.
     let modes = context.modes()?;
     let own = modes.sessions.iter().find(|other| session == Some(other.session.as_str()));
     let (state, option) = match own {
-        Some(own) => (own.state.as_option(), format!(" --session {}", escape_unprintable(&own.session))),
-        None => (modes.default_state.as_option(), String::new()),
+        Some(own) => (&own.state, format!(" --session {}", escape_unprintable(&own.session))),
+        None => (&modes.default_state, String::new()),
     };
     if starts_capture(state) {
         say(&format!(
@@ -261,19 +246,18 @@ pub(super) fn save(
     scope: Option<ScopeChoice>,
 ) -> Result<ExitCode, CliError> {
     let scope = context.scope(scope.unwrap_or(ScopeChoice::Configured))?;
-    let request = proto::SaveOverridesRequest { request: id, scope: scope.into(), ..Default::default() };
-    let response = context.engine.block(context.engine.client().save_overrides(request))?;
-    if context.print_json(&response)? {
+    let result = context.engine.block(context.engine.client().save_overrides(id, Some(scope)))?;
+    if context.print_json_of(|| proto::SaveOverridesResponse::from(&result))? {
         return Ok(ExitCode::SUCCESS);
     }
-    if response.saved == 0 {
+    if result.saved == 0 {
         print(&format!("Nothing was saved: request {id} has no edits that could be.\n"))?;
     } else {
         print(&format!(
             "{} for the {}, applied to every turn that is not sent normally\n{}",
-            saved_edits_count(response.saved),
-            scope_name(response.scope.as_known()),
-            new_mode_text(response.new_mode.as_known(), response.scope.as_known())
+            saved_edits_count(result.saved),
+            scope_name(result.scope),
+            new_mode_text(result.new_mode.map(|mode| SwitchedMode { mode, scope: result.scope }))
         ))?;
     }
     Ok(ExitCode::SUCCESS)

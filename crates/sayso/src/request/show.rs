@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 
 use sayso_api::proto;
-use sayso_api::proto::section::NodeType;
+use sayso_api::request::{BodyOf, DetailQuery, RequestDetails, RequestSection};
 use sayso_present::escape::escape_unprintable;
 use sayso_present::request::{SectionExtent, pinned_heading, render_request_heading, render_sections};
 use sayso_present::span::{Style, StyledText};
-use sayso_wire::{ModelRequest, RequestHead};
+use sayso_wire::{ModelRequest, NodeType, RequestHead};
 
 use super::{RequestCommandContext, window};
 use crate::error::CliError;
@@ -21,19 +21,14 @@ pub(super) fn show(
     section: Option<&str>,
 ) -> Result<ExitCode, CliError> {
     let is_full = full || section.is_some();
-    let request = proto::ShowRequestRequest {
-        request: id,
-        content_limit: is_full.then_some(u32::MAX),
-        path: section.map(str::to_owned),
-        values: true,
-        ..Default::default()
-    };
-    let shown = context.engine.block(context.engine.client().show_request(request))?;
+    let query =
+        DetailQuery { content_limit: is_full.then_some(u32::MAX), path: section.map(str::to_owned), values: true };
+    let shown = context.engine.block(context.engine.client().show_request(id, &query))?;
     if let (Some(path), true) = (section, shown.sections.is_empty()) {
         let message = format!("there is no section at `{}` in request {id}", escape_unprintable(path));
         return Err(CliError::invalid_input(message).hint(format!("`sayso request show {id}` lists the paths")));
     }
-    if context.print_json(&shown)? {
+    if context.print_json_of(|| proto::ShowRequestResponse::from(&shown))? {
         return Ok(ExitCode::SUCCESS);
     }
     let mut text = render_request_heading(&shown, now());
@@ -49,20 +44,20 @@ pub(super) fn show(
 }
 
 /// Pinned sections, then all others.
-fn sections_text(shown: &proto::ShowRequestResponse, is_full: bool) -> StyledText {
+fn sections_text(shown: &RequestDetails, is_full: bool) -> StyledText {
     let width = window::width();
     let extent = if is_full { SectionExtent::Full } else { SectionExtent::Excerpt };
     let mut text = StyledText::new();
-    let pinned: Vec<proto::Section> =
+    let pinned: Vec<RequestSection> =
         shown.sections.iter().filter(|section| section.pinned && !is_full).cloned().collect();
     if !pinned.is_empty() {
-        text.append(pinned_heading(shown.pinned_tokens.as_option(), shown.tokens.as_option()));
+        text.append(pinned_heading(shown.pinned_tokens, shown.tokens));
         text.append(render_sections(&pinned, extent, width).0);
         text.plain("\n");
     }
     let count = shown.sections.len();
     let captured = shown.captured_sections.filter(|_| !is_full);
-    let first = captured.and_then(|captured| usize::try_from(captured).ok()).map_or(count, |first| first.min(count));
+    let first = captured.map_or(count, |first| first.min(count));
     let (sections, is_truncated) = render_sections(&shown.sections[..first], extent, width);
     text.append(sections);
     if first < count {
@@ -76,11 +71,11 @@ fn sections_text(shown: &proto::ShowRequestResponse, is_full: bool) -> StyledTex
 }
 
 /// Returns the JSON of a tool definition, of which the section shows the description only. Empty for another section.
-fn tool_declaration(context: &RequestCommandContext<'_>, id: u64, tool: &proto::Section) -> Result<String, CliError> {
-    if tool.node.as_known() != Some(NodeType::ToolSchema) {
+fn tool_declaration(context: &RequestCommandContext<'_>, id: u64, tool: &RequestSection) -> Result<String, CliError> {
+    if tool.node != NodeType::ToolSchema {
         return Ok(String::new());
     }
-    let body = context.engine.block(context.engine.client().request_body(id, proto::RequestBody::AsSent))?;
+    let body = context.engine.block(context.engine.client().request_body(id, BodyOf::Sent))?;
     let request = ModelRequest::new(id.to_string(), RequestHead::new(""), body);
     let (Ok(target), Some(document)) = (request.resolve(&tool.raw_path), request.document()) else {
         return Ok(String::new());

@@ -17,8 +17,8 @@ import {
 
 /** Returned by a case that does not apply to a transport. */
 export const NOT_ASKED = "–";
-const FILE = "haiku.txt";
-const BEFORE = "old pond\na frog jumps in\nthe sound of water\n";
+export const FILE = "haiku.txt";
+export const BEFORE = "old pond\na frog jumps in\nthe sound of water\n";
 
 /** One transport and its server, which starts with the one file. */
 export class Scene {
@@ -99,7 +99,7 @@ function explains(error) {
 }
 
 /** Waits for a condition, at most for 20 s. */
-async function until(what, check) {
+export async function until(what, check) {
   const end = Date.now() + 20_000;
   while (!(await check())) {
     assert.ok(Date.now() < end, `${what}: not within 20 s`);
@@ -283,8 +283,11 @@ export const cases = {
   async get({ server, traits }) {
     if (!traits.usesGet) return NOT_ASKED;
     const [gets, posts] = [called(server, "GET"), called(server, "POST")];
-    assert.deepEqual([...gets].sort(), ["GetChange", "ListPending", "Status"]);
-    assert.deepEqual([...posts].sort(), ["Decide", "Propose", "Undo", "Watch"]);
+    const reading = ["GetChange", "GetDiff", "ListInbox", "ListPending", "ListSurfaces", "Status", "SuggestRule"];
+    assert.deepEqual([...gets].sort(), reading);
+    const streams = ["AwaitChange", "Watch", "WatchInbox"];
+    const effects = ["Decide", "MarkRead", "MarkSeen", "Propose", "Undo"];
+    assert.deepEqual([...posts].sort(), [...streams, ...effects].sort());
   },
 
   // What a browser asks for on behalf of a page, and what it lets the page read.

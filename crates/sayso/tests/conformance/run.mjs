@@ -2,6 +2,7 @@
 // in their order; a server counts wrong tokens, so they do not share one. Standard output: one JSON object for each cell.
 // With --names: the transports.
 import { cases, Scene } from "./cases.mjs";
+import { surfaceCases } from "./surface_cases.mjs";
 import { names, traits } from "./transports.mjs";
 
 async function input() {
@@ -21,7 +22,7 @@ function bounded(promise) {
 
 async function column(name, server) {
   const scene = new Scene(name, server, traits(name));
-  for (const [title, run] of Object.entries(cases)) {
+  for (const [title, run] of Object.entries({ ...surfaceCases, ...cases })) {
     const cell = { transport: name, case: title };
     try {
       cell.result = (await bounded(run(scene))) ?? "ok";

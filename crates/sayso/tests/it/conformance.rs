@@ -153,11 +153,16 @@ fn run_official(place: &Place, table: &mut Table) {
 }
 
 /// A throw-away folder with the cases, the clients, and what was generated from the protocol.
-struct Place(tempfile::TempDir);
+pub(crate) struct Place(tempfile::TempDir);
 
 impl Place {
     fn node(&self, arguments: &[&str], input: &[u8]) -> Output {
-        let arguments = [&["run.mjs"], arguments].concat();
+        self.run("run.mjs", arguments, input)
+    }
+
+    /// Runs one of the scripts.
+    pub(crate) fn run(&self, script: &str, arguments: &[&str], input: &[u8]) -> Output {
+        let arguments = [&[script], arguments].concat();
         let output = run_with(self.0.path(), "node", &arguments, &[], input);
         assert!(output.status.success(), "{output:?}");
         output
@@ -165,7 +170,7 @@ impl Place {
 }
 
 /// The official clients, ready to be run; or why they cannot be.
-fn official() -> Result<Place, String> {
+pub(crate) fn official() -> Result<Place, String> {
     let ours = programs::root().join("crates/sayso/tests/conformance");
     let version =
         Command::new("node").arg("--version").output().map_err(|error| format!("node does not run: {error}"))?;

@@ -7,6 +7,8 @@
 )]
 
 mod agent_commands;
+mod agent_conformance;
+mod agent_headless;
 mod agent_messages;
 mod agent_processes;
 mod agent_scene;

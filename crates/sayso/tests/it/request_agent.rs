@@ -5,8 +5,7 @@ use std::net::TcpStream;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use sayso_api::client::{Client, RetryBudget};
-use sayso_api::proto;
+use sayso_api::client::{Client, RetryBudget, UpstreamUrls};
 use sayso_testkit::model::{ModelServer, Turn};
 use serde_json::{Value, json};
 
@@ -147,9 +146,8 @@ impl Stage {
 fn open_endpoint(served: &Served) -> String {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let client = served.client(RetryBudget::Unlimited);
-    let request = proto::OpenEndpointRequest { agent: Some("claude".to_owned()), ..Default::default() };
-    let entrance = runtime.block_on(client.open_endpoint(request)).unwrap().endpoint.into_option().unwrap();
-    entrance.url.unwrap()
+    let endpoint = runtime.block_on(client.open_endpoint(Some("claude"), &UpstreamUrls::new())).unwrap();
+    endpoint.url.unwrap()
 }
 
 /// A text in which ages and times of day are always the same.

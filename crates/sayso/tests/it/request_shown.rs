@@ -6,7 +6,6 @@ use std::time::Instant;
 
 use insta::assert_snapshot;
 use sayso_api::client::RetryBudget;
-use sayso_api::proto;
 use serde_json::Value;
 
 use crate::request_agent::{SESSION, Stage, request};
@@ -252,9 +251,8 @@ fn closed_endpoint_discards_its_requests() {
     let (_, path) = stage.entrance();
     let capability = path.strip_prefix("p/").unwrap().split('/').next().unwrap().to_owned();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let closing = proto::CloseEndpointRequest { capability, ..Default::default() };
     let client = stage.client(RetryBudget::Unlimited);
-    assert!(runtime.block_on(client.close_endpoint(closing)).unwrap().closed);
+    assert!(runtime.block_on(client.close_endpoint(&capability)).unwrap());
     let got = agent.join().unwrap();
     assert_eq!(got.status, 400);
     assert!(got.text.contains("Context changed – request discarded"), "{}", got.text);

@@ -55,4 +55,9 @@ impl Script {
     pub fn turn_count(&self) -> usize {
         self.turns.len()
     }
+
+    /// Returns the number of rules.
+    pub fn rule_count(&self) -> usize {
+        self.rules.len()
+    }
 }

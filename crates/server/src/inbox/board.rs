@@ -58,6 +58,13 @@ struct BoardState {
     unexplained: BTreeMap<String, BTreeSet<ChangeId>>,
 }
 
+/// Changes and requests of new events.
+#[derive(Debug, Default)]
+struct Touched {
+    changes: BTreeSet<ChangeId>,
+    requests: BTreeSet<RequestId>,
+}
+
 /// The latest lists, with the differences between them.
 #[derive(Debug, Default)]
 pub(super) struct RecentLists {
@@ -189,16 +196,7 @@ impl BoardState {
             Some(subscription) => subscription,
             None => self.load(host)?,
         };
-        let (mut changes, mut requests) = (BTreeSet::new(), BTreeSet::new());
-        while let NextEvent::Event(event) = subscription.try_next()? {
-            host.work.inbox_events.add(1);
-            let EventBody::Known(event) = &event.body else { continue };
-            changes.extend(event.change());
-            requests.extend(event.request());
-            if let Event::SessionStarted { session, .. } = event {
-                self.locations.remove(session);
-            }
-        }
+        let Touched { mut changes, requests } = self.read_events(host, &mut subscription)?;
         changes.extend(self.forget_reasons(host, &requests));
         for change in changes {
             self.read_change(host, change)?;
@@ -209,18 +207,33 @@ impl BoardState {
         Ok(last_event)
     }
 
+    /// Reads the events since the last call.
+    fn read_events(&mut self, host: &Host, subscription: &mut Subscription) -> Result<Touched, Failure> {
+        let mut touched = Touched::default();
+        while let NextEvent::Event(event) = subscription.try_next()? {
+            host.work.inbox_events.add(1);
+            let EventBody::Known(event) = &event.body else { continue };
+            touched.changes.extend(event.change());
+            touched.requests.extend(event.request());
+            if let Event::SessionStarted { session, .. } = event {
+                self.locations.remove(session);
+            }
+        }
+        Ok(touched)
+    }
+
     /// Forgets what the sessions of requests said. Returns the changes whose reason may differ now.
     fn forget_reasons(&mut self, host: &Host, requests: &BTreeSet<RequestId>) -> BTreeSet<ChangeId> {
         let mut changes = BTreeSet::new();
         for request in requests {
             let Ok(record) = host.proxy.interceptor.record(*request) else { continue };
-            let origin = record.received.origin;
-            let Some(session) = origin.session else { continue };
+            let Some(session) = record.received.origin.session else { continue };
             self.reasons.forget(&session);
             changes.extend(self.unexplained.get(&session).into_iter().flatten());
-            // The item of a turn has the last text of the turn.
-            let turn = self.later.get(&(session, origin.turn.unwrap_or_default()));
-            changes.extend(turn.and_then(|changes| changes.last_key_value()).map(|(change, _)| change));
+            // The item of a turn has the last text of the turn, or the last one before it.
+            let turns = self.later.range((session.clone(), String::new())..);
+            let turns = turns.take_while(|((of, _), _)| *of == session);
+            changes.extend(turns.filter_map(|(_, changes)| Some(changes.last_key_value()?.0)));
         }
         changes
     }

@@ -89,7 +89,7 @@ pub(super) fn request_item(
     InboxItem {
         key: request_key(record.request),
         subject: Some(RequestSubject { request: record.request, ..Default::default() }.into()),
-        summary: request_summary(&proto::RequestSummary::from(record)),
+        summary: request_summary(record),
         agent: origin.agent.clone(),
         session: origin.session.clone(),
         location,

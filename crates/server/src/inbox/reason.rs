@@ -18,12 +18,14 @@ const MAX_SESSIONS: usize = 256;
 const MAX_RESPONSES: usize = 50;
 /// Longest reason, in bytes. A longer text keeps its end, which is closest to the call.
 const MAX_REASON_BYTES: usize = 1_000;
+/// Longest usual time between the forwarding of a request and its record. The time of a request is that of its record.
+const RECORDING_DELAY_MS: i64 = 2_000;
 
 /// The reason for a change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct AgentReason {
     pub(super) text: Option<String>,
-    /// `true` if a response that is not complete yet may have a later text.
+    /// `true` if a response that is not recorded yet may have a later text.
     pub(super) is_provisional: bool,
 }
 
@@ -70,6 +72,11 @@ impl SpokenResponse {
         }
     }
 
+    /// `true` if the request may have been sent before a time, in milliseconds since 1970.
+    fn may_precede(&self, time: i64) -> bool {
+        self.time <= time.saturating_add(RECORDING_DELAY_MS)
+    }
+
     /// Returns the last text and the calls.
     fn decoded(&mut self, host: &Host) -> (Option<&str>, &[String]) {
         if let ResponseContent::Recorded(record) = &self.content {
@@ -108,9 +115,11 @@ impl AgentReasons {
             let text = last_text(host, &mut responses[index..], |response| response.subagent == speaker);
             return Ok(AgentReason { text, is_provisional: false });
         }
-        let earlier = |response: &SpokenResponse| response.time <= record.time;
+        let earlier = |response: &SpokenResponse| response.may_precede(record.time);
         let is_awaited = |response: &&SpokenResponse| matches!(response.content, ResponseContent::Awaited);
-        let is_provisional = responses.iter().filter(is_awaited).any(earlier);
+        // Requests are recorded in order: only a later one shows that no earlier one is missing.
+        let is_complete = responses.iter().any(|response| !earlier(response));
+        let is_provisional = !is_complete || responses.iter().filter(is_awaited).any(earlier);
         let text = last_text(host, responses, |response| response.subagent.is_none() && earlier(response));
         Ok(AgentReason { text, is_provisional })
     }
@@ -126,7 +135,7 @@ impl AgentReasons {
         let is_main = |response: &SpokenResponse| response.subagent.is_none();
         let of_turn = |response: &SpokenResponse| is_main(response) && response.turn.as_ref() == Some(turn);
         let text = last_text(host, responses, of_turn);
-        Ok(text.or_else(|| last_text(host, responses, |response| is_main(response) && response.time <= time)))
+        Ok(text.or_else(|| last_text(host, responses, |response| is_main(response) && response.may_precede(time))))
     }
 
     /// Finds the last text before a held request.

@@ -14,7 +14,7 @@ use sayso_review::{Event, EventBody, Recorded, RequestStep};
 use sayso_wire::{ToolReference, TranscriptBlockKind};
 
 use super::stream::catch_up;
-use crate::conversation::ConversationBlock;
+use crate::conversation::RecordedBlock;
 use crate::failure::Failure;
 use crate::host::{Host, run_as_person};
 
@@ -45,13 +45,13 @@ fn read(
         return Err(BadMessage::new("session", "it is empty").into());
     }
     let (blocks, last) = host.conversations.read(host, session, |conversation| {
-        let blocks: Vec<(u64, Arc<ConversationBlock>)> =
+        let blocks: Vec<(u64, Arc<RecordedBlock>)> =
             conversation.after(after).take(limit).map(|(number, block)| (number, Arc::clone(block))).collect();
         (blocks, conversation.len())
     })?;
     let has_calls = blocks.iter().any(|(_, block)| tool(&block.block.kind).is_some_and(|tool| tool.id.is_some()));
     let changes = if has_calls { changes_by_call(host, session)? } else { BTreeMap::new() };
-    let message = |(number, block): (u64, Arc<ConversationBlock>)| block_message(number, &block, &changes, text_limit);
+    let message = |(number, block): (u64, Arc<RecordedBlock>)| block_message(number, &block, &changes, text_limit);
     Ok((blocks.into_iter().map(message).collect(), last))
 }
 
@@ -77,7 +77,7 @@ fn escape_lines(text: &str) -> String {
 
 fn block_message(
     number: u64,
-    block: &ConversationBlock,
+    block: &RecordedBlock,
     changes: &BTreeMap<String, u64>,
     text_limit: u32,
 ) -> proto::ConversationBlock {
@@ -251,6 +251,9 @@ impl ConversationStream {
 
 /// `true` for events after which the conversation of a session may have new blocks. The events of responses name no session.
 fn may_add_blocks(event: &Recorded, session: &str) -> bool {
+    if let EventBody::Known(Event::Agent(entry)) = &event.body {
+        return entry.session == session;
+    }
     let EventBody::Known(Event::Request(request)) = &event.body else { return false };
     match &request.step {
         RequestStep::Received(received) => received.origin.session.as_deref() == Some(session),

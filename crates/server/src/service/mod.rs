@@ -1,6 +1,8 @@
 //! Services of the protocol.
 
 #[allow(refining_impl_trait, reason = "concrete response types")]
+pub(crate) mod agent;
+#[allow(refining_impl_trait, reason = "concrete response types")]
 pub(crate) mod conversation;
 #[allow(refining_impl_trait, reason = "concrete response types")]
 pub(crate) mod editor;
@@ -10,7 +12,7 @@ pub(crate) mod intent;
 pub(crate) mod request;
 #[allow(refining_impl_trait, reason = "concrete response types")]
 pub(crate) mod review;
-mod stream;
+pub(crate) mod stream;
 #[allow(refining_impl_trait, reason = "concrete response types")]
 pub(crate) mod tool;
 #[allow(refining_impl_trait, reason = "concrete response types")]

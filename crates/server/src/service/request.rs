@@ -19,6 +19,7 @@ use sayso_api::convert::BadMessage;
 use sayso_api::convert::field::enumeration;
 use sayso_api::proto;
 use sayso_api::proto::set_mode_response::StillHeld;
+use sayso_api::request::HeldFate;
 use sayso_proxy::interceptor::{ExpectedRevision, HeldAction, OneShot, ResumeError, ResumeReport};
 use sayso_proxy::{AgentEndpoint, ReplayForm};
 use sayso_review::{ErrorKind, RequestId, RequestMode, RequestRecord, RequestStatus};
@@ -45,19 +46,9 @@ fn summary(host: &Host, record: &RequestRecord) -> proto::RequestSummary {
 }
 
 fn scope(scope: buffa::EnumValue<proto::OverrideScope>, field: &str) -> Result<Option<Scope>, BadMessage> {
-    Ok(match enumeration::<_, proto::OverrideScope>(scope, field)? {
-        proto::OverrideScope::Unspecified => None,
-        proto::OverrideScope::Global => Some(Scope::Global),
-        proto::OverrideScope::Workspace => Some(Scope::Workspace),
-        proto::OverrideScope::Session => Some(Scope::Session),
-    })
-}
-
-fn scope_message(scope: Scope) -> proto::OverrideScope {
-    match scope {
-        Scope::Global => proto::OverrideScope::Global,
-        Scope::Workspace => proto::OverrideScope::Workspace,
-        Scope::Session => proto::OverrideScope::Session,
+    match enumeration::<_, proto::OverrideScope>(scope, field)? {
+        proto::OverrideScope::Unspecified => Ok(None),
+        named => Scope::try_from(named).map(Some).map_err(|error| error.within(field)),
     }
 }
 
@@ -182,7 +173,7 @@ impl proto::RequestService for Requests {
             saved: captured.saved as u64,
             removed: captured.removed as u64,
             new_mode: switched.map(|to| proto::RequestMode::from(to.mode)).unwrap_or_default().into(),
-            new_mode_scope: switched.map(|to| scope_message(to.scope)).unwrap_or_default().into(),
+            new_mode_scope: switched.map(|to| proto::OverrideScope::from(to.scope)).unwrap_or_default().into(),
             turn_edits: turn_edits as u64,
             ..Default::default()
         })
@@ -220,13 +211,9 @@ impl proto::RequestService for Requests {
         if mode.is_none() && request.session.is_none() {
             return Err(BadMessage::new("mode", "it is not specified, which needs a session").into());
         }
-        let held_action = match enumeration::<_, proto::HeldRequests>(request.held_requests, "held_requests")? {
-            proto::HeldRequests::Resume => HeldAction::Resume,
-            proto::HeldRequests::Cancel => HeldAction::Cancel,
-            proto::HeldRequests::Unspecified => {
-                let reason = "it is not specified; choose RESUME or CANCEL";
-                return Err(BadMessage::new("held_requests", reason).into());
-            }
+        let held_action = match enumeration::<_, HeldFate>(request.held_requests, "held_requests")? {
+            HeldFate::Resume => HeldAction::Resume,
+            HeldFate::Cancel => HeldAction::Cancel,
         };
         let set = self.run(&context, move |host| {
             host.refresh_if_readable();
@@ -293,7 +280,7 @@ impl proto::RequestService for Requests {
             let saved = host.proxy.interceptor.save_overrides(id, scope, now())?;
             Ok(proto::SaveOverridesResponse {
                 saved: saved.saved as u64,
-                scope: scope_message(scope).into(),
+                scope: proto::OverrideScope::from(scope).into(),
                 new_mode: saved.switched.map(|to| proto::RequestMode::from(to.mode)).unwrap_or_default().into(),
                 ..Default::default()
             })

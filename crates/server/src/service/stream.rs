@@ -20,7 +20,7 @@ use crate::surfaces::{FollowedSurfaces, SurfaceAttachment, SurfaceChange};
 pub(super) const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Reads events that are no longer in memory, on a blocking thread.
-pub(super) async fn catch_up(subscription: &mut Subscription) -> Result<(), ConnectError> {
+pub(crate) async fn catch_up(subscription: &mut Subscription) -> Result<(), ConnectError> {
     let Some(backlog) = subscription.backlog() else { return Ok(()) };
     let read = tokio::task::spawn_blocking(move || Ok(backlog.read()?)).await;
     subscription.catch_up(read.unwrap_or_else(|error| Err(Failure::panicked(&error)))?);

@@ -2,12 +2,13 @@
 //!
 //! The snapshots contain every block. Texts that differ between runs are replaced: paths, dates, times and ids.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use sayso_api::client::Client;
+use sayso_api::client::{Client, UpstreamUrls};
 use sayso_api::proto;
 use sayso_api::proto::conversation_block::Kind;
+use sayso_api::request::RequestQuery;
 use sayso_testkit::agents::{Agent, Home};
 use sayso_testkit::model::{self, ModelServer, Received, Turn};
 use sayso_testkit::skip::skip;
@@ -19,6 +20,9 @@ use crate::scene::Scene;
 const DELEGATE: &str = "Delegate the search.";
 const SUBAGENT_PROMPT: &str = "Search the notes for the number two.";
 const SUBAGENT_TEXT: &str = "The number two is in line 2.";
+/// Gemini CLI asks for two summaries after each prompt.
+const MAX_COMPACTIONS: usize = 24;
+const CHUNK_ID: &str = "Chunk ID: ";
 /// Longest text of a block in a snapshot, in characters.
 const MAX_DRAWN_CHARS: usize = 160;
 
@@ -30,7 +34,7 @@ const PROMPTS: [&str; 11] = [
     "",
     "Go on after the summary.",
     DELEGATE,
-    "Say something.",
+    "Say something else.",
     "Write an eighth answer.",
     "Write a ninth answer.",
     "Read them again.",
@@ -62,10 +66,8 @@ impl Conversing {
             Agent::Codex | Agent::Copilot | Agent::Opencode => "openai",
         };
         let url = if upstream == "openai" { format!("{}/v1", model.url()) } else { model.url() };
-        let upstreams = HashMap::from([(upstream.to_owned(), url)]).into_iter().collect();
-        let name = Some(agent.name().to_owned());
-        let request = proto::OpenEndpointRequest { agent: name, upstreams, ..Default::default() };
-        let endpoint = client.open_endpoint(request).await.unwrap().endpoint.into_option().unwrap();
+        let upstreams = UpstreamUrls::from([(upstream.to_owned(), url)]);
+        let endpoint = client.open_endpoint(Some(agent.name()), &upstreams).await.unwrap();
         let workspace = tempfile::tempdir().unwrap();
         std::fs::write(workspace.path().join("notes.txt"), "one\ntwo\n").unwrap();
         let home = agent.home(&format!("{}/{upstream}", endpoint.url.unwrap()), workspace.path());
@@ -94,7 +96,9 @@ impl Conversing {
             }
             DELEGATE => self.script_delegation(),
             // A response that reports many tokens makes some agents compact their history.
-            "Say something." if self.compacts_by_size() => self.model.then(large(self.agent, &answer(prompt))),
+            "Say something." | "Say something else." if self.compacts_by_size() => {
+                self.model.then(large(self.agent, &answer(prompt)))
+            }
             prompt => self.model.then(Turn::says(&answer(prompt))),
         }
     }
@@ -150,7 +154,7 @@ impl Conversing {
             Agent::Gemini => request.asks_for_a_turn() && request.last_user_text() == SUBAGENT_PROMPT,
         };
         let result = match agent {
-            Agent::Gemini => Turn::calls("complete_task", json!({"result": SUBAGENT_TEXT})),
+            Agent::Gemini => Turn::calls("complete_task", json!({"result": {"response": SUBAGENT_TEXT}})),
             _ => Turn::says(SUBAGENT_TEXT),
         };
         self.model.once(is_subagent, result);
@@ -163,11 +167,11 @@ impl Conversing {
 
     /// The blocks of all sessions, oldest session first.
     async fn sessions(&self) -> Vec<Vec<proto::ConversationBlock>> {
-        let requests = proto::ListRequestsRequest { limit: 1_000, ..Default::default() };
-        let requests = self.client.list_requests(requests).await.unwrap().requests;
+        let query = RequestQuery { limit: 1_000, ..RequestQuery::default() };
+        let requests = self.client.list_requests(&query).await.unwrap();
         let mut sessions: Vec<String> = Vec::new();
         for request in requests.iter().rev() {
-            let session = request.received.origin.session.clone().unwrap_or_default();
+            let session = request.record.received.origin.session.clone().unwrap_or_default();
             if !session.is_empty() && !sessions.contains(&session) {
                 sessions.push(session);
             }
@@ -181,6 +185,13 @@ impl Conversing {
         }
         conversations
     }
+}
+
+/// `true` for a request for a summary of the history, which is no turn of the conversation.
+fn is_compaction(request: &Received) -> bool {
+    let text = format!("{}\n{}", request.system_text(), request.last_user_text());
+    let words = ["context summarization agent", "<state_snapshot>", "CONTEXT CHECKPOINT COMPACTION"];
+    request.api().is_some() && request.tools().is_empty() && words.iter().any(|words| text.contains(words))
 }
 
 fn answer(prompt: &str) -> String {
@@ -227,7 +238,12 @@ fn wait_agent() -> model::Answer {
 
 /// Replaces what differs between runs: ids, dates, times and paths.
 fn stable(text: &str, workspace: &Path, home: &Path) -> String {
-    let text = text.replace(workspace.to_str().unwrap(), "/workspace").replace(home.to_str().unwrap(), "/home");
+    let mut text = text.replace(workspace.to_str().unwrap(), "/workspace").replace(home.to_str().unwrap(), "/home");
+    // Six random digits and letters of Codex, perhaps letters only.
+    if let Some((_, rest)) = text.split_once(CHUNK_ID) {
+        let id: String = rest.chars().take_while(char::is_ascii_alphanumeric).collect();
+        text = text.replace(&format!("{CHUNK_ID}{id}"), &format!("{CHUNK_ID}#"));
+    }
     let mut stable = String::new();
     for word in text.split_inclusive(|character: char| !(character.is_alphanumeric() || "-_:.+".contains(character))) {
         let digits = word.chars().filter(char::is_ascii_digit).count();
@@ -263,18 +279,47 @@ fn draw(sessions: &[Vec<proto::ConversationBlock>], workspace: &Path, home: &Pat
     drawn
 }
 
-/// Checks that texts of one kind occur once each and in this order.
+/// Checks that texts of one kind occur once each and in this order in a session, and that none is missing.
 fn assert_in_order(sessions: &[Vec<proto::ConversationBlock>], kind: Kind, expected: &[String]) {
-    let blocks = sessions.iter().flatten().filter(|block| block.kind.as_known() == Some(kind));
-    let found: Vec<String> =
-        blocks.filter(|block| expected.contains(&block.text)).map(|block| block.text.clone()).collect();
-    assert_eq!(found, expected, "{kind:?}");
+    let mut missing: Vec<&String> = expected.iter().collect();
+    for session in sessions {
+        let blocks = session.iter().filter(|block| block.kind.as_known() == Some(kind));
+        // opencode puts a prompt of several words in quotation marks.
+        let texts = blocks.map(|block| block.text.trim_matches('"'));
+        let places: Vec<usize> = texts.filter_map(|text| expected.iter().position(|known| known == text)).collect();
+        assert!(places.is_sorted_by(|one, next| one < next), "{kind:?}: {places:?}");
+        missing.retain(|text| !places.iter().any(|place| expected[*place] == **text));
+    }
+    assert!(missing.is_empty(), "{kind:?}: {missing:?}");
+}
+
+/// Checks that each call has one result at most, after the call.
+fn assert_paired(sessions: &[Vec<proto::ConversationBlock>]) {
+    for session in sessions {
+        let mut calls: BTreeMap<&str, bool> = BTreeMap::new();
+        for block in session.iter().filter(|block| block.call.is_some()) {
+            let call = block.call.as_deref().unwrap();
+            match block.kind.as_known().unwrap() {
+                Kind::ToolCall => assert_eq!(calls.insert(call, false), None, "{call} was called twice"),
+                Kind::ToolResult => {
+                    assert_eq!(calls.insert(call, true), Some(false), "{call} has no call or two results")
+                }
+                kind => panic!("{kind:?}"),
+            }
+        }
+    }
 }
 
 async fn conversation_of(agent: Agent) -> Option<String> {
     let scene = Scene::new();
     let conversing = Conversing::start(agent, &scene).await?;
     conversing.home.configure_for_long_sessions(agent);
+    // A summary differs from the ones before, as a real one does.
+    for number in 1..=MAX_COMPACTIONS {
+        conversing
+            .model
+            .once(is_compaction, Turn::says(&format!("Summary {}: the notes have two lines.", "I".repeat(number))));
+    }
     let mut prompts = Vec::new();
     for prompt in PROMPTS {
         let is_first = prompts.is_empty();
@@ -297,6 +342,15 @@ async fn conversation_of(agent: Agent) -> Option<String> {
     println!("{drawn}");
     let answers: Vec<String> = prompts.iter().map(|prompt| answer(prompt)).collect();
     assert_in_order(&sessions, Kind::AssistantText, &answers);
+    assert_in_order(&sessions, Kind::Prompt, &prompts);
+    assert_paired(&sessions);
+    if agent != Agent::Gemini {
+        // Gemini CLI names no sessions: a compaction looks like a new one, which begins with the kept history.
+        let all: Vec<String> = sessions.iter().flatten().map(|block| block.text.clone()).collect();
+        for answer in &answers {
+            assert_eq!(all.iter().filter(|text| *text == answer).count(), 1, "{answer}");
+        }
+    }
     conversing.server.end();
     Some(drawn)
 }

@@ -1,6 +1,6 @@
 //! Agents cannot approve their own changes: their descendants cannot decide on any channel.
 
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::process::{Command, Output, Stdio};
 
@@ -36,15 +36,38 @@ pub(crate) fn call(server: &Running, way: Way, method: &str, body: &str, before:
     call_with(server, way, method, body, before, &[])
 }
 
+/// Opens a stream with an empty message in a child process, and reads it to its end.
+pub(crate) fn watch(server: &Running, way: Way, method: &str) -> Output {
+    let mut message = tempfile::NamedTempFile::new().unwrap();
+    // A flag byte, the size and the message.
+    message.write_all(b"\0\0\0\0\x02{}").unwrap();
+    let body = format!("@{}", message.path().display());
+    curl_with(server, way, method, "application/connect+json", &body, &[], &[])
+}
+
 /// Makes a call in a child process, with options for `curl`.
 fn call_with(server: &Running, way: Way, method: &str, body: &str, before: &[&str], options: &[&str]) -> Output {
+    curl_with(server, way, method, "application/json", body, before, options)
+}
+
+/// Runs `curl`. A body that starts with `@` names a file.
+fn curl_with(
+    server: &Running,
+    way: Way,
+    method: &str,
+    content_type: &str,
+    body: &str,
+    before: &[&str],
+    options: &[&str],
+) -> Output {
     let mut words: Vec<String> = before.iter().map(ToString::to_string).collect();
-    words.extend(["curl", "-sS", "-m", "60", "-H", "content-type: application/json"].map(str::to_owned));
+    words.extend(["curl", "-sS", "-m", "60", "-H"].map(str::to_owned));
+    words.push(format!("content-type: {content_type}"));
     words.extend(options.iter().map(ToString::to_string));
     words.extend([
         "-H".to_owned(),
         format!("authorization: Bearer {}", server.login),
-        "-d".to_owned(),
+        "--data-binary".to_owned(),
         body.to_owned(),
     ]);
     match way {

@@ -1,7 +1,10 @@
 //! Conversations and costs, decoded from requests that pass the proxy.
 
 use sayso_api::proto;
+use sayso_api::request::{DetailQuery, RequestCost, RequestQuery};
 use sayso_testkit::model::Turn;
+use sayso_wire::CacheMissCause;
+use sayso_wire::price::{BilledTokens, NanoDollars};
 use serde_json::json;
 
 use crate::model_agent::{ModelAgent, SESSION, conversation};
@@ -93,29 +96,27 @@ async fn cost_is_summed_per_turn_session_and_total() {
         agent.prompt(prompt);
         agent.send();
     }
-    let list = agent.client.list_requests(proto::ListRequestsRequest::default()).await.unwrap();
-    let costs: Vec<proto::RequestCost> =
-        list.requests.iter().map(|request| request.cost.as_option().cloned().expect("a cost")).collect();
+    let list = agent.client.list_requests(&RequestQuery::default()).await.unwrap();
+    let costs: Vec<RequestCost> = list.iter().map(|request| request.cost.expect("a cost")).collect();
     assert_eq!(costs.len(), 2);
-    let price = |cost: &proto::RequestCost| {
-        (cost.input * 3_000)
-            + (cost.output + cost.reasoning) * 15_000
-            + cost.cache_read * 300
-            + cost.cache_written * 3_750
+    let price = |tokens: &BilledTokens| {
+        (tokens.input * 3_000)
+            + (tokens.output + tokens.reasoning) * 15_000
+            + tokens.cache_read * 300
+            + tokens.cache_written * 3_750
     };
     for cost in &costs {
-        assert!(cost.input + cost.cache_read > 0, "{cost:?}");
-        assert_eq!(cost.nano_dollars, Some(price(cost)), "{cost:?}");
+        assert!(cost.tokens.prompt() > 0, "{cost:?}");
+        assert_eq!(cost.price, Some(NanoDollars(price(&cost.tokens))), "{cost:?}");
         assert!(cost.context_share.is_some_and(|share| share > 0.0 && share < 1.0));
     }
-    let sums = agent.client.request_costs(proto::GetCostRequest::default()).await.unwrap();
-    let total: u64 = costs.iter().filter_map(|cost| cost.nano_dollars).sum();
-    assert_eq!(sums.total.as_option().and_then(|cost| cost.nano_dollars), Some(total));
+    let sums = agent.client.request_costs(None, 0).await.unwrap();
+    let total: NanoDollars = costs.iter().filter_map(|cost| cost.price).sum();
+    assert_eq!(sums.total.price, Some(total));
     assert_eq!(sums.sessions.len(), 1);
     assert_eq!((sums.sessions[0].session.as_deref(), sums.sessions[0].requests), (Some(SESSION), 2));
     assert_eq!(sums.turns.iter().map(|turn| turn.requests).sum::<u64>(), 2);
-    let later = proto::GetCostRequest { since_ms: i64::MAX, ..Default::default() };
-    assert_eq!(agent.client.request_costs(later).await.unwrap().sessions.len(), 0);
+    assert_eq!(agent.client.request_costs(None, i64::MAX).await.unwrap().sessions.len(), 0);
     agent.running.end();
 }
 
@@ -129,13 +130,13 @@ async fn cache_miss_names_the_first_difference() {
     agent.prompt("Second");
     agent.system = "You are careful. Today is Tuesday.".to_owned();
     agent.send();
-    let show = |request| proto::ShowRequestRequest { request, ..Default::default() };
-    let first = agent.client.show_request(show(1)).await.unwrap();
-    assert!(first.cache_miss.as_option().is_none(), "{:?}", first.cache_miss);
-    let second = agent.client.show_request(show(2)).await.unwrap();
-    let miss = second.cache_miss.into_option().expect("a miss");
-    assert_eq!(miss.cause.as_known(), Some(proto::cache_miss::Cause::UnstablePrefix));
-    assert_eq!((miss.path.as_deref(), miss.previous_request), (Some("system[0].text"), 1));
-    assert!(miss.new.unwrap().contains("Tuesday"));
+    let first = agent.client.show_request(1, &DetailQuery::default()).await.unwrap();
+    assert_eq!(first.cache_miss, None);
+    let second = agent.client.show_request(2, &DetailQuery::default()).await.unwrap();
+    let miss = second.cache_miss.expect("a miss");
+    assert_eq!((miss.cause, miss.previous_request), (CacheMissCause::UnstablePrefix, 1));
+    let difference = miss.difference.expect("a difference");
+    assert_eq!(difference.path, "system[0].text");
+    assert!(difference.new.contains("Tuesday"), "{difference:?}");
     agent.running.end();
 }

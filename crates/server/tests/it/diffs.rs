@@ -2,12 +2,13 @@
 
 use std::io::Write as _;
 
-use sayso_api::client::{Client, PreviewDetail};
+use sayso_api::client::{Client, PreviewDetail, UpstreamUrls};
 use sayso_api::proto::diff_file::NoDiffReason;
 use sayso_api::proto::oneof::diff_subject::Subject;
 use sayso_api::proto::{self, DiffLayout, diff_subject};
+use sayso_api::request::{HeldFate, RequestQuery};
 use sayso_diff::{ConflictRow, ConflictRowKind, DiffRow, Encoding, RowKind, SideBySideRow};
-use sayso_review::{Answer, ChangeId, ErrorKind, Rule, Ruling, Target};
+use sayso_review::{Answer, ChangeId, ErrorKind, RequestMode, Rule, Ruling, Target};
 use sayso_server::agent_registry::AgentRegistry;
 use serde_json::{Value, json};
 
@@ -281,14 +282,8 @@ async fn request_diff_is_for_persons_only() {
     let scene = Scene::new();
     let server = scene.serve();
     let client = server.verdict_client();
-    let mode = proto::SetModeRequest {
-        mode: proto::RequestMode::InterceptAlways.into(),
-        held_requests: proto::HeldRequests::Resume.into(),
-        ..Default::default()
-    };
-    client.set_request_mode(mode).await.unwrap();
-    let endpoint = client.open_endpoint(proto::OpenEndpointRequest::default()).await.unwrap();
-    let capability = endpoint.endpoint.as_option().unwrap().capability.clone();
+    client.set_request_mode(None, Some(RequestMode::InterceptAlways), HeldFate::Resume).await.unwrap();
+    let capability = client.open_endpoint(None, &UpstreamUrls::new()).await.unwrap().capability;
     let body = json!({ "model": "claude-sonnet-4-5", "max_tokens": 10, "system": "Be careful.",
         "tools": [{ "name": "Read", "description": "Reads.", "input_schema": { "type": "object" } }],
         "messages": [{ "role": "user", "content": "Hello" }] })
@@ -303,8 +298,8 @@ async fn request_diff_is_for_persons_only() {
     )
     .unwrap();
     let held = async || {
-        let list = proto::ListRequestsRequest { held: true, ..Default::default() };
-        client.list_requests(list).await.unwrap().requests.first().map(|request| request.request)
+        let query = RequestQuery { held: true, ..RequestQuery::default() };
+        client.list_requests(&query).await.unwrap().first().map(|request| request.record.request)
     };
     let number = loop {
         if let Some(number) = held().await {

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use sayso_api::client::{AskMode, Client, InboxWatch, PreviewDetail, ProposeMode, Proposed, RetryBudget, Submission};
 use sayso_api::inbox::InboxUpdate;
+use sayso_api::proto::InboxItem;
 use sayso_api::proto::oneof::inbox_item::Subject;
-use sayso_api::proto::{self, InboxItem};
 use sayso_review::{Answer, Intent, Origin, Performer, Rule, Ruling};
 use sayso_server::agent_registry::AgentRegistry;
 use sayso_testkit::model::{self, Latch, Turn};
 use serde_json::json;
 
-use crate::agents::{WAYS, assert_refused, call};
+use crate::agents::{self, WAYS, assert_refused, call};
 use crate::model_agent::{ModelAgent, SESSION};
 use crate::scene::{Scene, ask, verdict, within, write};
 
@@ -38,8 +38,20 @@ async fn until(watch: &mut InboxWatch, expected: InboxUpdate) {
     within(&format!("{expected:?}"), async { while watch.next().await.unwrap() != expected {} }).await;
 }
 
+/// Follows the inbox until its items have these reasons. A response is recorded after the agent has received it.
+async fn until_reasons(client: &Client, expected: &[Option<String>]) {
+    let mut watch = client.watch_inbox(None, RetryBudget::Unlimited);
+    let has_reasons = |watch: &InboxWatch| watch.list().items().iter().map(|item| &item.agent_reason).eq(expected);
+    within(&format!("{expected:?}"), async {
+        while !has_reasons(&watch) {
+            drop(watch.next().await.unwrap())
+        }
+    })
+    .await;
+}
+
 async fn pause_next(client: &Client) {
-    client.pause_next(proto::PauseNextRequest::default()).await.unwrap();
+    client.pause_next(None).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
@@ -63,8 +75,7 @@ async fn held_request_is_listed_until_resumed() {
     assert!(item.summary.contains("claude-sonnet-4-5"), "{}", item.summary);
     assert_eq!(items(&agent.client).await, std::slice::from_ref(&item));
 
-    let resume = proto::ResumeRequestRequest { request: 2, ..Default::default() };
-    agent.client.resume_request(resume).await.unwrap();
+    agent.client.resume_request(2, None).await.unwrap();
     until(&mut watch, InboxUpdate::Removed { key: "request:2".to_owned() }).await;
     assert_eq!(sent.answer().status, 200);
     assert!(items(&agent.client).await.is_empty());
@@ -95,11 +106,11 @@ async fn agent_cannot_read_the_inbox() {
     for way in WAYS {
         assert_refused(&call(&server, way, "ReviewService/ListInbox", "{}", &[]), &format!("{way:?}"));
     }
-    let script =
-        "printf '\\0\\0\\0\\0\\002{}' | exec \"$@\" -H 'content-type: application/connect+json' --data-binary @-";
-    let watch = call(&server, WAYS[0], "ReviewService/WatchInbox", "{}", &["sh", "-c", script, "sh"]);
-    let said = String::from_utf8_lossy(&watch.stdout);
-    assert!(said.contains("agent cannot decide") && !said.contains("a.txt"), "{said}");
+    for way in WAYS {
+        let watch = agents::watch(&server, way, "ReviewService/WatchInbox");
+        let said = String::from_utf8_lossy(&watch.stdout);
+        assert!(said.contains("agent cannot decide") && !said.contains("a.txt"), "{way:?}: {watch:?}");
+    }
     registration.unregister();
 }
 
@@ -127,6 +138,7 @@ async fn reason_is_the_text_of_the_response_with_the_call() {
     let (first, last) = (written("I add the file."), written("Both are written."));
     // The response with the second call has no text, so the one before it counts. A change without a session has no reason.
     let expected = [first.clone(), first.clone(), first, last, None];
+    until_reasons(&agent.client, &expected).await;
     assert_eq!(reasons(&agent.client).await, expected);
     agent.running.end();
     let running = scene.serve();
@@ -164,7 +176,7 @@ async fn turn_has_its_last_text() {
     let origin = Origin { turn: Some("t".to_owned()), ..origin(None) };
     let mode = ProposeMode::Record;
     agent.client.propose(write("a", "text\n"), origin, mode, PreviewDetail::Omitted).await.unwrap();
-    assert_eq!(reasons(&agent.client).await, [Some("The file is there.".to_owned())]);
+    until_reasons(&agent.client, &[Some("The file is there.".to_owned())]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

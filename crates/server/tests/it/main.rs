@@ -10,6 +10,7 @@
 
 mod admission;
 mod agent_conversations;
+mod agent_service;
 mod agents;
 mod channels;
 mod confinement;

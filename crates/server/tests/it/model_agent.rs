@@ -1,10 +1,9 @@
 //! An agent that sends its conversation to a scripted model through the proxy.
 
-use std::collections::HashMap;
 use std::io::Write as _;
 use std::net::{SocketAddr, TcpStream};
 
-use sayso_api::client::Client;
+use sayso_api::client::{Client, UpstreamUrls};
 use sayso_api::proto;
 use sayso_testkit::model::{ModelServer, Turn};
 use serde_json::{Value, json};
@@ -45,9 +44,8 @@ impl ModelAgent {
     pub(crate) async fn start_in(running: Running, script: impl IntoIterator<Item = Turn>) -> Self {
         let model = ModelServer::start(script);
         let client = running.verdict_client();
-        let upstreams = HashMap::from([("anthropic".to_owned(), model.url())]).into_iter().collect();
-        let request = proto::OpenEndpointRequest { agent: Some("claude".to_owned()), upstreams, ..Default::default() };
-        let endpoint = client.open_endpoint(request).await.unwrap().endpoint.into_option().unwrap();
+        let upstreams = UpstreamUrls::from([("anthropic".to_owned(), model.url())]);
+        let endpoint = client.open_endpoint(Some("claude"), &upstreams).await.unwrap();
         Self {
             running,
             client,
@@ -66,12 +64,6 @@ impl ModelAgent {
 
     pub(crate) fn prompt(&mut self, text: &str) {
         self.say("user", &json!([{"type": "text", "text": text}]));
-    }
-
-    /// Replaces the history by a summary.
-    pub(crate) fn compact(&mut self, summary: &str) {
-        self.messages.clear();
-        self.prompt(summary);
     }
 
     /// Sends the conversation so far, with headers that end with a line break each.

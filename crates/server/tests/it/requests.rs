@@ -1,6 +1,7 @@
 //! `RequestService` serves persons only, and names invalid fields.
 
-use sayso_api::proto;
+use sayso_api::client::UpstreamUrls;
+use sayso_api::request::DetailQuery;
 use sayso_server::agent_registry::AgentRegistry;
 use serde_json::Value;
 
@@ -47,8 +48,8 @@ async fn agent_cannot_call_request_service() {
     }
     registration.unregister();
     // No call took effect, and a person may make them.
-    let modes = server.verdict_client().request_modes(proto::GetModesRequest::default()).await.unwrap();
-    assert_eq!(modes.default_state.as_option().map(|state| state.pause_next || state.capture_next), Some(false));
+    let modes = server.verdict_client().request_modes().await.unwrap();
+    assert!(!modes.default_state.pause_next && !modes.default_state.capture_next, "{modes:?}");
 }
 
 /// Methods of the proto file, in its order.
@@ -87,17 +88,15 @@ async fn endpoint_opens_and_closes_with_run() {
     let scene = Scene::new();
     let server = scene.serve();
     let client = server.verdict_client();
-    let request = proto::OpenEndpointRequest { agent: Some("claude".to_owned()), ..Default::default() };
-    let opened = client.open_endpoint(request).await.unwrap().endpoint.into_option().unwrap();
+    let upstreams = UpstreamUrls::new();
+    let opened = client.open_endpoint(Some("claude"), &upstreams).await.unwrap();
     assert_eq!(opened.url, Some(format!("http://{}/p/{}", server.address, opened.capability)));
     assert!(opened.capability.starts_with(&opened.run));
-    let persistent = proto::GetPersistentEndpointRequest { agent: Some("claude".to_owned()), ..Default::default() };
-    let first = client.persistent_endpoint(persistent.clone()).await.unwrap().endpoint.into_option().unwrap();
-    let again = client.persistent_endpoint(persistent).await.unwrap().endpoint.into_option().unwrap();
+    let first = client.persistent_endpoint(Some("claude"), &upstreams).await.unwrap();
+    let again = client.persistent_endpoint(Some("claude"), &upstreams).await.unwrap();
     assert_eq!(first.capability, again.capability);
     for (capability, closed) in [(&opened.capability, true), (&opened.capability, false), (&first.capability, false)] {
-        let request = proto::CloseEndpointRequest { capability: capability.clone(), ..Default::default() };
-        assert_eq!(client.close_endpoint(request).await.unwrap().closed, closed);
+        assert_eq!(client.close_endpoint(capability).await.unwrap(), closed);
     }
 }
 
@@ -106,9 +105,9 @@ async fn unknown_request_differs_from_unheld_one() {
     let scene = Scene::new();
     let server = scene.serve();
     let client = server.verdict_client();
-    let error = client.show_request(proto::ShowRequestRequest { request: 7, ..Default::default() }).await.unwrap_err();
+    let error = client.show_request(7, &DetailQuery::default()).await.unwrap_err();
     assert!(error.to_string().contains('7'), "{error}");
     assert_eq!(error.hint(), Some("`sayso request list` lists them"));
-    let resumed = client.resume_request(proto::ResumeRequestRequest { request: 7, ..Default::default() }).await;
+    let resumed = client.resume_request(7, None).await;
     assert_eq!(resumed.unwrap_err().to_string(), error.to_string());
 }

@@ -14,8 +14,8 @@ use sayso_api::client::{
 use sayso_gate::{NoNotify, Rules, SnapshotLimits};
 use sayso_review::{Answer, ChangeRecord, Decider, Defaults, Layer, LayerTrust, Origin, Rule, Verdict};
 use sayso_server::{
-    Current, EngineOptions, EngineSocket, Failure, HttpOptions, PortChoice, RuleText, Server, Settings, Stop, Timing,
-    WorkMonitor,
+    CredentialHeader, Current, EngineOptions, EngineSocket, Failure, HttpOptions, PortChoice, RuleText, Server,
+    Settings, Stop, Timing, WorkMonitor,
 };
 use sayso_workspace::git::Environment;
 use tempfile::TempDir;
@@ -30,7 +30,20 @@ pub(crate) const TIME_LIMIT: Duration = Duration::from_mins(2);
 struct Fixed {
     layers: Vec<Layer>,
     deadline: Option<Duration>,
+    /// URL of the upstream `anthropic`.
+    model: Option<String>,
     told: AtomicBool,
+}
+
+impl Fixed {
+    fn requests(&self) -> sayso_proxy::Settings {
+        let mut requests = sayso_proxy::Settings::usual();
+        if let Some(url) = &self.model {
+            let upstream = sayso_proxy::Upstream::new(url.parse().unwrap());
+            requests.upstreams.insert("anthropic".to_owned(), upstream);
+        }
+        requests
+    }
 }
 
 impl Settings for Fixed {
@@ -43,7 +56,8 @@ impl Settings for Fixed {
             snapshots: SnapshotLimits::DEFAULT,
             deadline: self.deadline,
             branch_prefix: "sayso/".to_owned(),
-            requests: sayso_proxy::Settings::usual(),
+            requests: self.requests(),
+            agent: sayso_server::AgentDefaults::default(),
         }))
     }
 
@@ -58,6 +72,10 @@ impl Settings for Fixed {
 
     fn rule_text(&self, rule: &Rule) -> Result<RuleText, Failure> {
         Ok(RuleText { file: "nothing".to_owned(), toml: rule.summary() })
+    }
+
+    fn credential(&self, _: &str) -> Result<Option<CredentialHeader>, Failure> {
+        Ok(None)
     }
 }
 
@@ -108,10 +126,16 @@ impl Scene {
             root: self.root(),
             journal: self.journal(),
             home: self.home(),
-            settings: Box::new(Fixed { layers: vec![layer], deadline: None, told: AtomicBool::new(false) }),
+            settings: Box::new(Fixed {
+                layers: vec![layer],
+                deadline: None,
+                model: None,
+                told: AtomicBool::new(false),
+            }),
             notify: Box::new(NoNotify),
             environment: Environment { path: "/usr/bin:/bin".into(), home: None, config_home: None, mark: None },
             version: "test",
+            program: PathBuf::from("/proc/self/exe"),
         }
     }
 
@@ -127,7 +151,15 @@ impl Scene {
 
     /// Starts a server that denies changes after a time.
     pub(crate) fn serve_with_deadline(&self, deadline: Duration) -> Running {
-        let settings = Fixed { layers: Vec::new(), deadline: Some(deadline), told: AtomicBool::new(false) };
+        let settings =
+            Fixed { layers: Vec::new(), deadline: Some(deadline), model: None, told: AtomicBool::new(false) };
+        let options = EngineOptions { settings: Box::new(settings), ..self.options() };
+        self.start(Server::start(options, Self::http()).unwrap())
+    }
+
+    /// Starts a server whose upstream `anthropic` is a scripted model.
+    pub(crate) fn serve_with_model(&self, url: String) -> Running {
+        let settings = Fixed { layers: Vec::new(), deadline: None, model: Some(url), told: AtomicBool::new(false) };
         let options = EngineOptions { settings: Box::new(settings), ..self.options() };
         self.start(Server::start(options, Self::http()).unwrap())
     }

@@ -6,7 +6,7 @@ use sayso_testkit::programs::{cargo_metadata, root};
 use serde_json::Value;
 
 /// The crates in ARCHITECTURE.md's order. A crate may depend on crates before it.
-const ORDER: [&str; 23] = [
+const ORDER: [&str; 24] = [
     "base",
     "diff",
     "wire",
@@ -20,6 +20,7 @@ const ORDER: [&str; 23] = [
     "scripted-model",
     "gate",
     "tools",
+    "mcp",
     "proxy",
     "agent",
     "api",
@@ -51,9 +52,11 @@ const WIRING: &[&str] = &[
     "call/mod.rs",
     "child.rs",
     "config/accepted.rs",
+    "config/agent.rs",
     "config/mod.rs",
     "config/request.rs",
     "config/show/request.rs",
+    "demo/mod.rs",
     "doctor/agents.rs",
     "doctor/engines.rs",
     "doctor/marks.rs",
@@ -66,6 +69,7 @@ const WIRING: &[&str] = &[
     "records.rs",
     "run.rs",
     "serve.rs",
+    "serve_model.rs",
     "settings.rs",
     "tool.rs",
     "under_gate.rs",

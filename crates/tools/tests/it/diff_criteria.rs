@@ -115,5 +115,5 @@ fn criterion_8_large_diff_is_truncated_between_lines() {
 #[test]
 fn criterion_9_diff_is_built_in() {
     let names: Vec<_> = Registry::builtin().names().collect();
-    assert_eq!(names, ["Echo", "Read", "Write", "Glob", "List", "Diff", "ProposeChanges"]);
+    assert!(names.contains(&"Diff"), "{names:?}");
 }

@@ -100,8 +100,28 @@ fn push_elements(body: &Document, list: Target, role: GroupRole, groups: &mut Ve
 
 /// `true` for tags in which agents put their own context.
 fn is_context(name: &str) -> bool {
-    let known = ["attachment", "environment", "reminder", "context", "instructions", "file", "selection", "workspace"];
-    known.iter().any(|word| name.contains(word))
+    const WORDS: [&str; 10] = [
+        "attachment",
+        "environment",
+        "reminder",
+        "context",
+        "instructions",
+        "file",
+        "selection",
+        "workspace",
+        "datetime",
+        "local-command",
+    ];
+    WORDS.iter().any(|word| name.contains(word))
+}
+
+/// `true` if a text in JSON notation is white space only.
+fn is_blank(raw: &[u8]) -> bool {
+    let mut rest = raw.trim_ascii();
+    while let Some(after) = [b"\\n", b"\\r", b"\\t"].iter().find_map(|escape| rest.strip_prefix(*escape)) {
+        rest = after.trim_ascii();
+    }
+    rest.is_empty()
 }
 
 impl Projection {
@@ -118,8 +138,10 @@ impl Projection {
         let raw = &raw[1..raw.len() - 1];
         let found = tags(raw);
         let wholly = found.first().is_some_and(|tag| {
-            let trim = |bytes: &[u8]| bytes.trim_ascii().is_empty() || bytes == b"\\n";
-            tag.depth == 0 && is_context(tag.name) && trim(&raw[..tag.whole.start]) && trim(&raw[tag.whole.end..])
+            tag.depth == 0
+                && is_context(tag.name)
+                && is_blank(&raw[..tag.whole.start])
+                && is_blank(&raw[tag.whole.end..])
         });
         if wholly && section.kind == SectionKind::User {
             section.kind = SectionKind::Context;

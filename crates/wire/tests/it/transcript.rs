@@ -161,3 +161,47 @@ fn history_on_the_server_is_not_a_compaction() {
     let next = json!({"model": "m", "previous_response_id": "r1", "input": [message("One")]});
     assert_eq!(draw(&transcript.push_request(&request(next))), "prompt: One\n");
 }
+
+/// A request of Anthropic's API with these messages.
+fn messages(messages: &Value) -> ModelRequest {
+    ask("/v1/messages", &json!({"model": "m", "max_tokens": 9, "messages": messages}))
+}
+
+#[test]
+fn context_around_prompt_is_separate_block() {
+    let text = "<current_datetime>2026-11-19</current_datetime>\n\nCount the “rows”.\n<system-reminder>\nBe brief.\n</system-reminder>\n\n";
+    let request = messages(&json!([{"role": "user", "content": text}]));
+    assert_eq!(
+        draw(&Transcript::default().push_request(&request)),
+        "context: <current_datetime>2026-11-19</current_datetime>\n\
+         context: <system-reminder>⏎Be brief.⏎</system-reminder>\n\
+         prompt: Count the “rows”.\n",
+    );
+    let only = messages(&json!([{"role": "user", "content": "<system-reminder>Be brief.</system-reminder>\n\n\t"}]));
+    let blocks = Transcript::default().push_request(&only);
+    assert_eq!(blocks.iter().map(|block| &block.kind).collect::<Vec<_>>(), [&TranscriptBlockKind::Context]);
+    // Code in a prompt is no context.
+    let code = "Why does <file>a</file> fail?";
+    let blocks = Transcript::default().push_request(&messages(&json!([{"role": "user", "content": code}])));
+    assert_eq!(draw(&blocks), format!("prompt: {code}\n"));
+}
+
+#[test]
+fn forked_subagent_repeats_no_block_of_its_parent() {
+    let call = json!({"type": "tool_use", "id": "t1", "name": "Spawn", "input": {"task": "search"}});
+    let history = [
+        json!({"role": "user", "content": "Go"}),
+        json!({"role": "assistant", "content": [{"type": "text", "text": "I delegate."}, call]}),
+    ];
+    let mut parent = Transcript::default();
+    parent.push_request(&messages(&json!(history)));
+    let result =
+        json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "aborted"}]});
+    let task = json!({"role": "user", "content": "Search."});
+    let forked = messages(&json!([history[0], history[1], result, task]));
+    let mut subagent = parent.of_subagent(&forked);
+    assert_eq!(draw(&subagent.push_request(&forked)), "prompt: Search.\n");
+    // A subagent with a history of its own may repeat a prompt of its parent.
+    let fresh = messages(&json!([{"role": "user", "content": "Go"}]));
+    assert_eq!(draw(&parent.of_subagent(&fresh).push_request(&fresh)), "prompt: Go\n");
+}

@@ -52,7 +52,11 @@ export function hunkName(hunk: DiffHunk, number: number, total: number): string 
 
 /** Header of a hunk in the unified format. */
 export function hunkRange(hunk: DiffHunk): string {
-  const range = (start: number, lines: number): string => (lines === 1 ? `${start}` : `${start},${lines}`);
+  const range = (start: number, lines: number): string => {
+    if (lines === 1) return `${start}`;
+    // An empty side names the line before it.
+    return lines === 0 ? `${Math.max(0, start - 1)},0` : `${start},${lines}`;
+  };
   return `@@ -${range(hunk.oldStart, hunk.oldLines)} +${range(hunk.newStart, hunk.newLines)} @@`;
 }
 

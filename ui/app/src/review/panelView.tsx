@@ -1,4 +1,7 @@
 import "./panel.css";
+import "./bar.css";
+import "./action.css";
+import "./narrow.css";
 
 import type { RefObject } from "preact";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";

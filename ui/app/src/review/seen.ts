@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 
 import type { Input } from "./state.js";
 
@@ -10,57 +10,86 @@ export interface SeenOptions {
   dispatch: (input: Input) => void;
 }
 
-/** Marks a hunk as seen when its last line is on screen, between the header and the decision bar, in a visible page. */
-export function useSeen({ body, scroller, headerHeight, barHeight, dispatch }: SeenOptions): void {
-  const observerRef = useRef<IntersectionObserver | null>(null);
-  const observedRef = useRef(new Set<Element>());
-  useEffect(() => {
-    if (scroller === null || headerHeight === 0) return undefined;
-    const marks = observedRef.current;
-    const watcher = new IntersectionObserver(
-      (entries) => {
-        if (document.visibilityState === "visible") report(entries, dispatch);
-      },
-      { root: scroller, rootMargin: `-${Math.ceil(headerHeight)}px 0px -${Math.ceil(barHeight)}px 0px` },
-    );
-    const observeAgain = (): void => {
-      for (const mark of marks) {
-        watcher.unobserve(mark);
-        watcher.observe(mark);
+/** Time that the last line stays on screen before the hunk counts as seen. A view that scrolls past shows nothing. */
+export const DWELL_MS = 300;
+
+/** Last lines on screen, with the timers of those that have not stayed long enough. */
+class Watch {
+  private readonly marks = new Set<Element>();
+  private readonly timers = new Map<Element, ReturnType<typeof setTimeout>>();
+  private observer: IntersectionObserver | undefined;
+
+  constructor(private readonly report: (mark: Element) => void) {}
+
+  start(root: HTMLElement, rootMargin: string): () => void {
+    const observer = new IntersectionObserver((entries) => entries.forEach((entry) => this.note(entry)), {
+      root,
+      rootMargin,
+    });
+    this.observer = observer;
+    const again = (): void => {
+      for (const mark of this.marks) {
+        this.stopTimer(mark);
+        observer.unobserve(mark);
+        observer.observe(mark);
       }
     };
-    observerRef.current = watcher;
-    observeAgain();
-    document.addEventListener("visibilitychange", observeAgain);
+    again();
+    document.addEventListener("visibilitychange", again);
     return () => {
-      document.removeEventListener("visibilitychange", observeAgain);
-      watcher.disconnect();
-      observerRef.current = null;
+      document.removeEventListener("visibilitychange", again);
+      observer.disconnect();
+      this.observer = undefined;
+      for (const mark of this.marks) this.stopTimer(mark);
     };
-  }, [scroller, headerHeight, barHeight, dispatch]);
+  }
 
-  useEffect(() => {
-    const present = new Set(body.current?.querySelectorAll("[data-ends-hunk]"));
-    for (const mark of observedRef.current) {
+  /** Replaces the watched lines. */
+  set(present: ReadonlySet<Element>): void {
+    for (const mark of this.marks) {
       if (present.has(mark)) continue;
-      observerRef.current?.unobserve(mark);
-      observedRef.current.delete(mark);
+      this.stopTimer(mark);
+      this.observer?.unobserve(mark);
+      this.marks.delete(mark);
     }
     for (const mark of present) {
-      if (observedRef.current.has(mark)) continue;
-      observedRef.current.add(mark);
-      observerRef.current?.observe(mark);
+      if (this.marks.has(mark)) continue;
+      this.marks.add(mark);
+      this.observer?.observe(mark);
     }
-  });
+  }
+
+  private note({ isIntersecting, target }: IntersectionObserverEntry): void {
+    this.stopTimer(target);
+    if (!isIntersecting || document.visibilityState !== "visible") return;
+    this.timers.set(
+      target,
+      setTimeout(() => {
+        this.timers.delete(target);
+        if (document.visibilityState === "visible") this.report(target);
+      }, DWELL_MS),
+    );
+  }
+
+  private stopTimer(mark: Element): void {
+    clearTimeout(this.timers.get(mark));
+    this.timers.delete(mark);
+  }
 }
 
-function report(entries: IntersectionObserverEntry[], dispatch: (input: Input) => void): void {
-  const byPath = new Map<string, number[]>();
-  for (const { isIntersecting, target } of entries) {
-    const path = target.closest<HTMLElement>("[data-path]")?.dataset.path;
-    const hunk = Number((target as HTMLElement).dataset.endsHunk);
-    if (!isIntersecting || path === undefined || !(hunk > 0)) continue;
-    byPath.set(path, [...(byPath.get(path) ?? []), hunk]);
-  }
-  for (const [path, hunks] of byPath) dispatch({ kind: "onScreen", path, hunks });
+/** Marks a hunk as seen when its last line stays on screen, between the header and the decision bar, in a visible page. */
+export function useSeen({ body, scroller, headerHeight, barHeight, dispatch }: SeenOptions): void {
+  const [watch] = useState(
+    () =>
+      new Watch((mark) => {
+        const path = mark.closest<HTMLElement>("[data-path]")?.dataset.path;
+        const hunk = Number((mark as HTMLElement).dataset.endsHunk);
+        if (path !== undefined && hunk > 0) dispatch({ kind: "onScreen", path, hunks: [hunk] });
+      }),
+  );
+  useEffect(() => {
+    if (scroller === null || headerHeight === 0) return undefined;
+    return watch.start(scroller, `-${Math.ceil(headerHeight)}px 0px -${Math.ceil(barHeight)}px 0px`);
+  }, [watch, scroller, headerHeight, barHeight]);
+  useEffect(() => watch.set(new Set(body.current?.querySelectorAll("[data-ends-hunk]"))));
 }

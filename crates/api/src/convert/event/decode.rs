@@ -90,6 +90,7 @@ pub(super) fn event(kind: Kind) -> Result<Event, BadMessage> {
         Kind::Overrides(message) => Event::Overrides((*message).into()),
         Kind::RequestViewed(message) => Event::RequestViewed((*message).try_into().map_err(within("request_viewed"))?),
         Kind::HunksSeen(message) => hunks_seen(&message).map_err(within("hunks_seen"))?,
+        Kind::Agent(message) => Event::Agent((*message).try_into().map_err(within("agent"))?),
         Kind::ReadThrough(message) => Event::ReadThrough { through: message.through },
     })
 }

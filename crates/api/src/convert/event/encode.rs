@@ -108,6 +108,13 @@ impl From<&Event> for Kind {
             Event::Overrides(set) => proto::OverridesSet::from(set).into(),
             Event::RequestViewed(view) => proto::ViewEvent::from(*view).into(),
             Event::HunksSeen { change, path, file, hunks } => hunks_seen(*change, path, file, hunks),
+            Event::Agent(entry) => proto::AgentLogEntry {
+                session: entry.session.clone(),
+                kind: proto::agent_log_entry::Kind::from(entry.kind).into(),
+                version: entry.version,
+                ..Default::default()
+            }
+            .into(),
             Event::ReadThrough { through } => proto::ReadThrough { through: *through, ..Default::default() }.into(),
         }
     }

@@ -1,8 +1,9 @@
 //! Journal events, both ways.
 //!
-//! Fields that only the engine uses do not cross the wire: the stored intent of a change, the chunks of a body, recorded patches
-//! and handovers. They are absent after a round trip; all others are equal.
+//! Fields that only the engine uses do not cross the wire: the stored intent of a change, the chunks of a body, recorded patches,
+//! handovers, and the content of the built-in agent's log, which agents may not read. They are absent after a round trip; all others are equal.
 
+mod agent;
 mod decode;
 mod encode;
 

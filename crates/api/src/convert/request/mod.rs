@@ -1,10 +1,15 @@
 //! Conversions of requests to models: summaries and arrivals, without the bytes of bodies.
 
 mod body;
+mod cost;
+mod details;
+mod edit;
 mod event;
 mod hold;
 mod mode;
 mod response;
+mod section;
+mod wire;
 
 use buffa::MessageField;
 use sayso_review::{RequestReceived, RequestRecord, RequestStatus, SubagentMark};

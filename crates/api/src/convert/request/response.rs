@@ -12,7 +12,7 @@ pub(super) fn ended(end: &RequestEnd, edited: Option<&BodyRecord>) -> proto::Req
     proto::RequestEnd { edited: edited.map(proto::BodySize::from).into(), ..end.into() }
 }
 
-fn http_status(status: u32) -> Result<u16, BadMessage> {
+pub(super) fn http_status(status: u32) -> Result<u16, BadMessage> {
     u16::try_from(status).map_err(|_| BadMessage::new("status", format!("{status} is no HTTP status")))
 }
 

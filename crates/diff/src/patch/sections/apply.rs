@@ -164,7 +164,7 @@ fn update(base: &str, chunks: &[SectionChunk]) -> Result<SectionApplied, Vec<Sec
     places.sort_by_key(|(place, _)| place.start);
     let mut result: Vec<&str> = Vec::with_capacity(lines.len());
     let mut done = 0;
-    for (Place { start, lines: chunk_lines }, chunk) in places {
+    for (SectionPlace { start, lines: chunk_lines }, chunk) in places {
         result.extend(&lines[done..start]);
         done = start;
         for line in &chunk.lines[..chunk_lines] {
@@ -187,7 +187,7 @@ fn update(base: &str, chunks: &[SectionChunk]) -> Result<SectionApplied, Vec<Sec
 }
 
 /// The position of a chunk, as a 0-based line of the base, with the number of matched lines.
-struct Place {
+struct SectionPlace {
     start: usize,
     lines: usize,
 }
@@ -202,7 +202,7 @@ struct Placing<'b> {
 }
 
 impl Placing<'_> {
-    fn place(&mut self, chunk: &SectionChunk) -> Result<Place, SectionReason> {
+    fn place(&mut self, chunk: &SectionChunk) -> Result<SectionPlace, SectionReason> {
         let mut from = self.cursor;
         let mut loosened = Vec::new();
         for anchor in &chunk.anchors {
@@ -246,7 +246,7 @@ impl Placing<'_> {
             let lines = places.iter().map(|place| place + 1).collect();
             self.applied.ambiguous.push(Ambiguity { chunk: number, lines });
         }
-        Ok(Place { start, lines })
+        Ok(SectionPlace { start, lines })
     }
 
     fn find(&mut self, old: &[&str], from: usize, chunk: &SectionChunk) -> Option<(Vec<usize>, Option<Looseness>)> {

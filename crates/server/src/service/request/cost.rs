@@ -4,15 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sayso_api::proto;
 use sayso_api::proto::get_cost_response::{SessionCost, TurnCost};
+use sayso_api::request::RequestCost;
 use sayso_proxy::interceptor::no_turn_because;
 use sayso_review::{RequestRecord, TokenUsage};
 use sayso_wire::price::{BilledTokens, NanoDollars, PriceTable};
 use sayso_wire::stream::{Api, Usage};
 use sayso_wire::tokens::TokenCounter;
-use sayso_wire::{CacheMiss, CacheMissCause, ModelRequest, PromptVersions, RequestHead, explain_cache_miss};
+use sayso_wire::{CacheMiss, ModelRequest, PromptVersions, RequestHead, explain_cache_miss};
 
 use super::body::recorded;
-use super::{context_window, section};
+use super::context_window;
 use crate::failure::Failure;
 use crate::host::Host;
 
@@ -39,23 +40,9 @@ pub(super) fn cost(host: &Host, record: &RequestRecord) -> Option<proto::Request
     let prices = &host.proxy.interceptor.settings().prices;
     let head = RequestHead { path: record.received.path.clone(), headers: record.received.headers.clone() };
     let window = record.received.model.as_deref().and_then(|model| context_window::of_model(model, &head));
-    Some(proto::RequestCost {
-        context_share: window.map(|window| tokens.prompt() as f64 / window as f64),
-        ..cost_message(&tokens, price(prices, record, &tokens))
-    })
-}
-
-fn cost_message(tokens: &BilledTokens, price: Option<NanoDollars>) -> proto::RequestCost {
-    proto::RequestCost {
-        input: tokens.input,
-        cache_read: tokens.cache_read,
-        cache_written: tokens.cache_written,
-        output: tokens.output,
-        reasoning: tokens.reasoning,
-        nano_dollars: price.map(|NanoDollars(amount)| amount),
-        cache_share: tokens.cache_share(),
-        ..Default::default()
-    }
+    let context_share = window.map(|window| tokens.prompt() as f64 / window as f64);
+    let cost = RequestCost { tokens, price: price(prices, record, &tokens), context_share };
+    Some(proto::RequestCost::from(&cost))
 }
 
 /// A sum over requests.
@@ -88,7 +75,8 @@ impl Sum {
     }
 
     fn message(&self) -> proto::RequestCost {
-        cost_message(&self.tokens, self.unknown_models.is_empty().then_some(self.price))
+        let price = self.unknown_models.is_empty().then_some(self.price);
+        (&RequestCost { tokens: self.tokens, price, context_share: None }).into()
     }
 }
 
@@ -152,12 +140,12 @@ pub(super) fn sums(host: &Host, asked: &proto::GetCostRequest) -> Result<proto::
 }
 
 /// A recorded request, as received and as sent.
-struct Prompt {
+struct RecordedPrompt {
     received: ModelRequest,
     sent: Option<ModelRequest>,
 }
 
-impl Prompt {
+impl RecordedPrompt {
     /// Reads the bodies of a request. Fails if they are no longer stored.
     fn read(host: &Host, record: &RequestRecord) -> Result<Self, Failure> {
         let head = RequestHead { path: record.received.path.clone(), headers: record.received.headers.clone() };
@@ -174,7 +162,7 @@ impl Prompt {
 /// Explains the cache miss of a request. Returns `None` if there was none, or if the compared bodies are no longer stored.
 pub(super) fn cache_miss(host: &Host, record: &RequestRecord) -> Result<Option<proto::CacheMiss>, Failure> {
     let Some(session) = record.received.origin.session.as_deref() else { return Ok(None) };
-    let Ok(current) = Prompt::read(host, record) else { return Ok(None) };
+    let Ok(current) = RecordedPrompt::read(host, record) else { return Ok(None) };
     let is_subagent = record.received.subagent.is_some();
     let is_turn = |request: &ModelRequest| no_turn_because(is_subagent, request).is_none();
     let belongs = |earlier: &&RequestRecord| {
@@ -183,7 +171,7 @@ pub(super) fn cache_miss(host: &Host, record: &RequestRecord) -> Result<Option<p
     };
     let earlier = host.proxy.interceptor.records(Some(session), Some(record.request), PREVIOUS_SEARCH_REQUESTS)?;
     for previous in earlier.iter().filter(belongs) {
-        let Ok(prompt) = Prompt::read(host, previous) else { return Ok(None) };
+        let Ok(prompt) = RecordedPrompt::read(host, previous) else { return Ok(None) };
         if is_turn(&prompt.received) != is_turn(&current.received) {
             continue;
         }
@@ -197,20 +185,10 @@ pub(super) fn cache_miss(host: &Host, record: &RequestRecord) -> Result<Option<p
 }
 
 fn miss_message(miss: &CacheMiss, previous: u64) -> proto::CacheMiss {
-    use proto::cache_miss::Cause;
-    let cause = match miss.cause {
-        CacheMissCause::ModelChanged => Cause::ModelChanged,
-        CacheMissCause::ToolsChanged => Cause::ToolsChanged,
-        CacheMissCause::Compaction => Cause::Compaction,
-        CacheMissCause::Edited => Cause::Edited,
-        CacheMissCause::UnstablePrefix => Cause::UnstablePrefix,
-        CacheMissCause::Expired => Cause::Expired,
-        CacheMissCause::Unexplained => Cause::Unexplained,
-    };
     let difference = miss.difference.as_ref();
     let masked = |text: &str| sayso_review::redact::masked_text(text).into_owned();
     proto::CacheMiss {
-        cause: cause.into(),
+        cause: proto::cache_miss::Cause::from(miss.cause).into(),
         expected: miss.cause.is_expected(),
         text: miss.cause.to_string(),
         previous_request: previous,
@@ -218,7 +196,7 @@ fn miss_message(miss: &CacheMiss, previous: u64) -> proto::CacheMiss {
         label: difference.map(|difference| difference.label.clone()),
         old: difference.map(|difference| masked(&difference.old)),
         new: difference.map(|difference| masked(&difference.new)),
-        tokens_lost: difference.map(|difference| section::tokens(difference.tokens_lost)).into(),
+        tokens_lost: difference.map(|difference| difference.tokens_lost.into()).into(),
         ..Default::default()
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn diff(host: &Host, asked: &proto::DiffRequestRequest) -> Result<pro
             section: diff.id.to_string(),
             path: diff.path.clone(),
             label: diff.label.clone(),
-            change: section_change(diff.change).into(),
+            change: section_diff::SectionChange::from(diff.change).into(),
             old: mask.mask_at(&diff.path, &diff.old).into_owned(),
             new: mask.mask_at(&diff.path, &diff.new).into_owned(),
             unified: masked(&diff.unified(context)),
@@ -108,14 +108,6 @@ fn closed(old: &str, new: &str) -> [String; 2] {
 fn recorded_texts(host: &Host, record: &RequestRecord) -> Result<(String, String), Failure> {
     let received = readable(&body::as_received(host, record)?);
     Ok((received, host.proxy.interceptor.view(record.request, |view| readable(view.request))?))
-}
-
-fn section_change(change: SectionChange) -> section_diff::SectionChange {
-    match change {
-        SectionChange::Edited => section_diff::SectionChange::Edited,
-        SectionChange::Deleted => section_diff::SectionChange::Deleted,
-        SectionChange::Added => section_diff::SectionChange::Added,
-    }
 }
 
 /// Renders a request as text: the label and content of each section.

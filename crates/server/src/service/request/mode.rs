@@ -4,10 +4,10 @@ use sayso_api::convert::conversation;
 use sayso_api::proto;
 use sayso_api::proto::get_modes_response::{Choice, Session};
 use sayso_api::proto::mode_state::AutoApply;
+use sayso_api::proto::section;
 use sayso_proxy::interceptor::{OverrideView, SessionView};
 use sayso_review::RequestMode;
 
-use super::{scope_message, section};
 use crate::host::Host;
 
 /// State of a session, or of all sessions without a mode of their own.
@@ -55,7 +55,7 @@ pub(super) fn all(host: &Host) -> proto::GetModesResponse {
         default_state: state(host, None).into(),
         sessions,
         choices: RequestMode::ALL.into_iter().map(choice).collect(),
-        capture_scope: scope_message(settings.scope).into(),
+        capture_scope: proto::OverrideScope::from(settings.scope).into(),
         preview_limit: settings.preview_limit.map(|limit| limit as u64),
         ..Default::default()
     }
@@ -79,11 +79,11 @@ fn session(view: SessionView, state: proto::ModeState) -> Session {
 pub(super) fn override_message(view: &OverrideView) -> proto::Override {
     let OverrideView { session, edit } = view;
     proto::Override {
-        scope: scope_message(edit.scope).into(),
+        scope: proto::OverrideScope::from(edit.scope).into(),
         session: session.clone(),
         path: edit.anchor.path.clone(),
-        kind: section::kind(edit.anchor.kind).into(),
-        node: section::node(edit.anchor.node).into(),
+        kind: section::Kind::from(edit.anchor.kind).into(),
+        node: section::NodeType::from(edit.anchor.node).into(),
         content: edit.content.clone(),
         updated_ms: edit.updated_at,
         ..Default::default()

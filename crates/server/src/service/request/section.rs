@@ -3,10 +3,8 @@
 use sayso_api::proto;
 use sayso_api::proto::section;
 use sayso_wire::json::Target;
-use sayso_wire::tokens::{Exactness, TokenCounter, Tokens};
-use sayso_wire::{
-    ContentKind, EditImpact, Editable, ModelRequest, NodeType, Override, Repair, RequestProblem, Section, SectionKind,
-};
+use sayso_wire::tokens::{TokenCounter, Tokens};
+use sayso_wire::{EditImpact, Editable, ModelRequest, Override, Repair, RequestProblem, Section};
 
 use super::mask::CredentialMask;
 
@@ -35,15 +33,11 @@ impl RequestOverrides {
         };
         let edit = self.edits.iter().filter(is_applied).max_by_key(|edit| edit.scope)?;
         Some(section::AppliedOverride {
-            scope: super::scope_message(edit.scope).into(),
+            scope: proto::OverrideScope::from(edit.scope).into(),
             saved_ms: edit.updated_at,
             ..Default::default()
         })
     }
-}
-
-pub(super) fn tokens(tokens: Tokens) -> proto::Tokens {
-    proto::Tokens { count: tokens.count, exact: tokens.exactness == Exactness::Exact, ..Default::default() }
 }
 
 /// Truncates a text to a number of bytes, at a character boundary.
@@ -89,14 +83,14 @@ pub(super) fn section(
     proto::Section {
         id: section.id.to_string(),
         parent: section.parent.map(|parent| parent.to_string()),
-        node: node(section.node).into(),
-        kind: kind(section.kind).into(),
+        node: section::NodeType::from(section.node).into(),
+        kind: section::Kind::from(section.kind).into(),
         label: section.label.clone(),
         raw_path: raw_path.clone(),
-        content_kind: content_kind(section.content).into(),
+        content_kind: section::ContentKind::from(section.content).into(),
         content: truncated(&mask.mask_at(&raw_path, &content), limit),
         content_size: content.len() as u64,
-        tokens: tokens(own).into(),
+        tokens: Some(own.into()).into(),
         share,
         editable: editable.into(),
         read_only_reason,
@@ -120,43 +114,6 @@ fn arguments(request: &ModelRequest, target: Target) -> Option<String> {
     Some(text.unwrap_or_else(|| String::from_utf8_lossy(&document.value_bytes(target)).into_owned()))
 }
 
-pub(super) fn node(node: NodeType) -> section::NodeType {
-    match node {
-        NodeType::Message => section::NodeType::Message,
-        NodeType::ContentPart => section::NodeType::ContentPart,
-        NodeType::ToolCall => section::NodeType::ToolCall,
-        NodeType::Metadata => section::NodeType::Metadata,
-        NodeType::Tag => section::NodeType::Tag,
-        NodeType::ToolSchema => section::NodeType::ToolSchema,
-        NodeType::RequestOption => section::NodeType::RequestOption,
-        NodeType::Remote => section::NodeType::Remote,
-        NodeType::Raw => section::NodeType::Raw,
-    }
-}
-
-pub(super) fn kind(kind: SectionKind) -> section::Kind {
-    match kind {
-        SectionKind::System => section::Kind::System,
-        SectionKind::User => section::Kind::User,
-        SectionKind::Assistant => section::Kind::Assistant,
-        SectionKind::Context => section::Kind::Context,
-        SectionKind::Tool => section::Kind::Tool,
-        SectionKind::History => section::Kind::History,
-        SectionKind::Prediction => section::Kind::Prediction,
-        SectionKind::Other => section::Kind::Other,
-    }
-}
-
-fn content_kind(kind: ContentKind) -> section::ContentKind {
-    match kind {
-        ContentKind::Text => section::ContentKind::Text,
-        ContentKind::Image => section::ContentKind::Image,
-        ContentKind::Opaque => section::ContentKind::Opaque,
-        ContentKind::CacheBreakpoint => section::ContentKind::CacheBreakpoint,
-        ContentKind::Other => section::ContentKind::Other,
-    }
-}
-
 fn path(request: &ModelRequest, target: Target) -> String {
     request.document().filter(|document| document.contains(target)).map(|body| body.path(target)).unwrap_or_default()
 }
@@ -175,33 +132,23 @@ pub(super) fn problems(request: &ModelRequest) -> Vec<proto::RequestProblem> {
         path: path(request, problem.target),
         message: problem.message.clone(),
         blocking: is_blocking(problem),
-        repairs: problem.repairs.iter().map(|found| repair(request, found)).collect(),
+        repairs: problem.repairs.iter().map(|found| repair(request, *found)).collect(),
         ..Default::default()
     };
     request.problems().iter().map(message).collect()
 }
 
-fn repair(request: &ModelRequest, repair: &Repair) -> proto::Repair {
-    use proto::oneof::repair::Repair as Choice;
-    let (target, choice) = match repair {
-        Repair::Delete(target) => (*target, Choice::Delete(target.to_string())),
-        Repair::Restore(target) => (*target, Choice::Restore(target.to_string())),
-        Repair::MoveBefore(target, before) => {
-            let moved =
-                proto::repair::Move { section: target.to_string(), before: before.to_string(), ..Default::default() };
-            (*target, Choice::Move(Box::new(moved)))
-        }
-    };
-    let (name, path) = (repair.label().to_owned(), path(request, target));
-    proto::Repair { name, path, repair: Some(choice), ..Default::default() }
+fn repair(request: &ModelRequest, repair: Repair) -> proto::Repair {
+    let (Repair::Delete(target) | Repair::Restore(target) | Repair::MoveBefore(target, _)) = repair;
+    proto::Repair { name: repair.label().to_owned(), path: path(request, target), ..repair.into() }
 }
 
 pub(super) fn edit_impact(request: &ModelRequest, impact: &EditImpact) -> proto::EditImpact {
     let paths = |targets: &[Target]| targets.iter().map(|target| path(request, *target)).collect();
     proto::EditImpact {
-        before: tokens(impact.before).into(),
-        after: tokens(impact.after).into(),
-        reread: tokens(impact.reread).into(),
+        before: Some(impact.before.into()).into(),
+        after: Some(impact.after.into()).into(),
+        reread: Some(impact.reread.into()).into(),
         breakpoints_lost: paths(&impact.breakpoints_lost),
         sealed_after: paths(&impact.sealed_after),
         alternative: impact.alternative().map(str::to_owned),

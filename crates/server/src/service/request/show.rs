@@ -9,7 +9,7 @@ use sayso_wire::tokens::{TokenCounter, Tokens};
 use sayso_wire::{EditOp, ModelRequest, Overrides, RequestPurpose, Section};
 
 use super::mask::CredentialMask;
-use super::section::{self, RequestOverrides, edit_impact, problems, tokens};
+use super::section::{self, RequestOverrides, edit_impact, problems};
 use super::{context_window, cost, mode, summary};
 use crate::failure::Failure;
 use crate::host::Host;
@@ -55,8 +55,8 @@ pub(super) fn show(host: &Host, asked: &proto::ShowRequestRequest) -> Result<pro
         proto::ShowRequestResponse {
             sections,
             pinned: request.pinned().map(|section| section.id.to_string()).collect(),
-            pinned_tokens: tokens(pinned).into(),
-            tokens: tokens(total).into(),
+            pinned_tokens: Some(pinned.into()).into(),
+            tokens: Some(total.into()).into(),
             context_window: model.as_deref().and_then(|model| context_window::of_model(model, request.head())),
             max_output_tokens: request.identity().max_output_tokens,
             problems: problems(request),
@@ -182,7 +182,7 @@ fn subagent(run: &SubagentRun, counter: &mut TokenCounter, limit: usize) -> prot
         started_ms: run.started,
         last_ms: run.last,
         requests: run.requests,
-        tokens: tokens(total).into(),
+        tokens: Some(total.into()).into(),
         sections,
         ..Default::default()
     }

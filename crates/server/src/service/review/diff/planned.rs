@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use sayso_api::proto::DiffSubject;
 
-use super::subject::{Subject, Version};
+use super::subject::{DiffedFiles, Version};
 
 /// Plans in memory.
 const MAX_PLANS: usize = 16;
@@ -28,7 +28,7 @@ pub(super) enum PlanKey<'k> {
 struct PlannedSubject {
     asked: DiffSubject,
     last_event: u64,
-    subject: Arc<Subject>,
+    subject: Arc<DiffedFiles>,
     bytes: usize,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct PlannedSubjects {
 }
 
 impl PlannedSubjects {
-    pub(super) fn find(&self, asked: &DiffSubject, key: PlanKey<'_>) -> Option<Arc<Subject>> {
+    pub(super) fn find(&self, asked: &DiffSubject, key: PlanKey<'_>) -> Option<Arc<DiffedFiles>> {
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
         let is_sought = |plan: &PlannedSubject| match key {
             PlanKey::Hash(hash) => plan.subject.hash.to_string() == hash,
@@ -54,8 +54,8 @@ impl PlannedSubjects {
     }
 
     /// Adds a plan and removes the ones used longest ago. The new one stays even if it is larger than the limit.
-    pub(super) fn add(&self, asked: DiffSubject, last_event: u64, subject: Arc<Subject>) {
-        let versions = |subject: &Subject| -> usize {
+    pub(super) fn add(&self, asked: DiffSubject, last_event: u64, subject: Arc<DiffedFiles>) {
+        let versions = |subject: &DiffedFiles| -> usize {
             let of_file = |file: &super::SubjectFile| {
                 let base = file.base.as_ref().map_or(0, Version::content_bytes);
                 base + file.before.content_bytes() + file.after.content_bytes() + file.path.len()
@@ -84,7 +84,7 @@ mod tests {
         DiffSubject { subject: Some(diff_subject::Subject::Restore(snapshot)), ..Default::default() }
     }
 
-    fn subject(bytes: usize) -> Arc<Subject> {
+    fn subject(bytes: usize) -> Arc<DiffedFiles> {
         let state = FileState::file(vec![b'x'; bytes], FileMode::PLAIN);
         let file = super::super::SubjectFile {
             path: "a".to_owned(),
@@ -97,7 +97,7 @@ mod tests {
             problem: None,
             locations: vec![WsPath::root()],
         };
-        Arc::new(Subject { hash: ContentHash::of(&bytes.to_le_bytes()), files: vec![file] })
+        Arc::new(DiffedFiles { hash: ContentHash::of(&bytes.to_le_bytes()), files: vec![file] })
     }
 
     #[test]

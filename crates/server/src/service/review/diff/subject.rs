@@ -31,7 +31,7 @@ pub(super) enum PageRequest {
 
 /// The files of a diff.
 #[derive(Debug)]
-pub(super) struct Subject {
+pub(super) struct DiffedFiles {
     /// Hash of the compared versions.
     pub(super) hash: ContentHash,
     /// In review order.
@@ -128,7 +128,7 @@ pub(super) fn resolve(
     asked: proto::DiffSubject,
     page: PageRequest,
     hash: Option<&str>,
-) -> Result<Arc<Subject>, Failure> {
+) -> Result<Arc<DiffedFiles>, Failure> {
     use proto::oneof::diff_subject::Subject as Choice;
     Ok(Arc::new(match oneof(asked.subject.clone(), "subject")? {
         Choice::Change(change) => {
@@ -137,7 +137,7 @@ pub(super) fn resolve(
                 host.gate.refresh_if_stale(change, now())?;
             }
             let record = host.gate.read(|history| history.change(change))?;
-            Subject { hash: record.preview, files: record.files.iter().map(SubjectFile::from).collect() }
+            DiffedFiles { hash: record.preview, files: record.files.iter().map(SubjectFile::from).collect() }
         }
         Choice::AppliedChange(change) => applied(&host.gate.read(|history| history.change(change))?),
         Choice::Conflict(change) => conflict(host, change)?,
@@ -211,7 +211,7 @@ fn locations(path: &WsPath, location: &WsPath, operation: &Operation) -> Vec<WsP
     locations
 }
 
-fn of_preview(preview: &Preview) -> Subject {
+fn of_preview(preview: &Preview) -> DiffedFiles {
     let file = |file: &sayso_review::FilePreview| SubjectFile {
         path: file.path.to_string(),
         label: None,
@@ -223,13 +223,13 @@ fn of_preview(preview: &Preview) -> Subject {
         problem: file.problem.clone(),
         locations: locations(&file.path, &file.location, &file.operation),
     };
-    Subject { hash: preview.hash(), files: preview.files().iter().map(file).collect() }
+    DiffedFiles { hash: preview.hash(), files: preview.files().iter().map(file).collect() }
 }
 
 /// The effect of an applied change, as `History::applied_preview` finds it, without reading contents.
-fn applied(record: &ChangeRecord) -> Subject {
+fn applied(record: &ChangeRecord) -> DiffedFiles {
     let Some(applied) = &record.applied else {
-        return Subject { hash: record.preview, files: record.files.iter().map(SubjectFile::from).collect() };
+        return DiffedFiles { hash: record.preview, files: record.files.iter().map(SubjectFile::from).collect() };
     };
     let files: Vec<SubjectFile> = if record.performer == Performer::Agent || !record.subject.is_files() {
         applied.steps.iter().map(of_step).collect()
@@ -242,7 +242,7 @@ fn applied(record: &ChangeRecord) -> Subject {
         record.files.iter().filter_map(applied_file).collect()
     };
     let hash = hash_of(&files);
-    Subject { hash, files }
+    DiffedFiles { hash, files }
 }
 
 fn of_step(step: &RecordedStep) -> SubjectFile {
@@ -265,7 +265,7 @@ fn of_step(step: &RecordedStep) -> SubjectFile {
 }
 
 /// The versions of the files of a stale change: its old side, the files as they are now, and the approved content.
-fn conflict(host: &Host, change: ChangeId) -> Result<Subject, Failure> {
+fn conflict(host: &Host, change: ChangeId) -> Result<DiffedFiles, Failure> {
     let subject = host.gate.read(|history| {
         let record = history.change(change)?;
         let (original, merged) = match (&record.cause, &record.status) {
@@ -287,7 +287,7 @@ fn conflict(host: &Host, change: ChangeId) -> Result<Subject, Failure> {
                 ..file.into()
             })
         });
-        Ok(Some(Subject { hash: merged.preview, files: files.collect() }))
+        Ok(Some(DiffedFiles { hash: merged.preview, files: files.collect() }))
     })?;
     subject.ok_or_else(|| {
         let reason = format!("change {change} is neither stale nor a merge of a stale change");
@@ -308,7 +308,7 @@ fn approved_states(history: History<'_>, original: &ChangeRecord) -> Result<Vec<
 }
 
 /// The edited values of a request.
-fn of_texts(edits: Vec<request::EditedText>) -> Subject {
+fn of_texts(edits: Vec<request::EditedText>) -> DiffedFiles {
     let file = |edit: request::EditedText| {
         let operation = match (&edit.old, &edit.new) {
             (None, _) => Operation::Create,
@@ -328,7 +328,7 @@ fn of_texts(edits: Vec<request::EditedText>) -> Subject {
         }
     };
     let files: Vec<SubjectFile> = edits.into_iter().map(file).collect();
-    Subject { hash: hash_of(&files), files }
+    DiffedFiles { hash: hash_of(&files), files }
 }
 
 /// Hashes the paths and versions of files.
