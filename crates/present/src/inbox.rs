@@ -84,7 +84,9 @@ impl InboxTracker {
                 let keys: BTreeSet<&str> = list.items().iter().map(|item| item.key.as_str()).collect();
                 let gone: Vec<String> =
                     self.listed.keys().filter(|key| !keys.contains(key.as_str())).cloned().collect();
-                gone.iter().for_each(|key| self.remove(key, &mut events));
+                for key in &gone {
+                    self.remove(key, &mut events);
+                }
                 list.items().iter().for_each(|item| self.set(item, &mut events));
             }
         }

@@ -4,6 +4,7 @@ use sayso_api::client::{ClientError, DiffQuery, PreviewDetail, PreviewOf};
 use sayso_api::diff::{DiffFile, DiffFiles, DiffSubject, NoDiffReason};
 use sayso_diff::RowKind;
 use sayso_present::diff::{DiffTitle, DiffTotals, FileHeading, LongLines, RowRenderer, no_rows_text, render_title};
+use sayso_present::escape::escape_unprintable;
 use sayso_present::file_review::FileDiff;
 use sayso_present::span::{Style, StyledText};
 use sayso_review::{ContentHash, FilePreview, FileRecord, Note, Preview};
@@ -117,7 +118,10 @@ impl<'a> ChangeDiff<'a> {
     /// Draws the values of a request's edits.
     pub(crate) fn draw_values(&self, output: &mut Output) -> Result<(), CliError> {
         for file in &self.list.files {
-            let title = DiffTitle::Tree { path: &file.path, event: file.label.as_deref().unwrap_or_default() };
+            // The label of a parameter is its path. Other labels name tools, which the agent chose.
+            let label = file.label.as_deref().filter(|label| *label != file.path);
+            let event = label.map(escape_unprintable).unwrap_or_default();
+            let title = DiffTitle::Tree { path: &file.path, event: &event };
             output.styled(&render_title(&title, file.counts), self.terminal)?;
             self.draw_rows(output, file, |_| String::new())?;
         }

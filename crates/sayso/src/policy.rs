@@ -11,7 +11,7 @@ use sayso_review::{ErrorKind, Ruling};
 use serde_json::{Value, json};
 
 use crate::cli::{ExplainArguments, ExplainedAction, PolicyArguments, PolicyCommand};
-use crate::config::{Config, Trust, show};
+use crate::config::{Config, FileTrust, show};
 use crate::engine::EngineConnection;
 use crate::error::{CliError, REFUSED};
 use crate::output::{Output, print};
@@ -54,7 +54,7 @@ fn explain(arguments: &ExplainArguments) -> Result<ExitCode, CliError> {
         let terminal = Terminal::detect(arguments.common.color, arguments.common.theme);
         let mut text = text(&explained, &title, terminal)?;
         let has_ignored = object["ignored_rules"].as_array().is_some_and(|ignored| !ignored.is_empty());
-        if has_ignored || matches!(config.trust, Trust::Changed) {
+        if has_ignored || matches!(config.trust, FileTrust::Changed) {
             text.push_str(&format!("\n{}\n", show::trust_text(config.trust).unwrap_or_default()));
         }
         output.write(text.as_bytes())?;

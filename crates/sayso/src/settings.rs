@@ -12,7 +12,7 @@ use sayso_server::agent_registry::MARK;
 use sayso_server::{CredentialHeader, Current, EngineOptions, RuleText, Settings};
 use sayso_workspace::git::Environment;
 
-use crate::config::{Config, Trust, WORKSPACE_FILE, agent, append_rule, confirm, rule_toml, trust_file, user_file};
+use crate::config::{Config, FileTrust, WORKSPACE_FILE, agent, append_rule, confirm, rule_toml, trust_file, user_file};
 use crate::error::CliError;
 use crate::output::say;
 use crate::workspace_location::WorkspaceLocation;
@@ -123,7 +123,7 @@ fn current(location: &WorkspaceLocation, config: &Config) -> Result<Current, say
 /// Returns the folders with scenarios: the user's own, then that of a trusted workspace.
 fn scenario_folders(location: &WorkspaceLocation, config: &Config) -> Vec<PathBuf> {
     let own = user_file().and_then(|file| Some(file.parent()?.join("scenarios")));
-    let workspace = (config.trust == Trust::Trusted).then(|| location.root.join(WORKSPACE_SCENARIOS));
+    let workspace = (config.trust == FileTrust::Trusted).then(|| location.root.join(WORKSPACE_SCENARIOS));
     own.into_iter().chain(workspace).collect()
 }
 

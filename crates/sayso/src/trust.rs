@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::agents;
 use crate::cli::TrustArguments;
-use crate::config::{Trust, TrustStore, WORKSPACE_FILE, confirm, show, workspace_bytes, workspace_layer};
+use crate::config::{FileTrust, TrustStore, WORKSPACE_FILE, confirm, show, workspace_bytes, workspace_layer};
 use crate::error::CliError;
 use crate::output::Output;
 use crate::workspace_location::WorkspaceLocation;
@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &TrustArguments) -> Result<ExitCode, CliError> {
     }
     let Some(bytes) = workspace_bytes(&location)? else {
         if arguments.revoke {
-            return finish(output, arguments, Trust::NoFile, &[], "Nothing is trusted here.\n");
+            return finish(output, arguments, FileTrust::NoFile, &[], "Nothing is trusted here.\n");
         }
         return Err(CliError::invalid_input(format!("{} has no {WORKSPACE_FILE}", location.root.display()))
             .hint(format!("there is nothing to trust; put rules for this workspace into {WORKSPACE_FILE}")));
@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &TrustArguments) -> Result<ExitCode, CliError> {
     }
     store.trust(&location.root, hash)?;
     text.push_str(&format!("\nTrusted as it is now ({}). If it changes, it is untrusted again.\n", hash.short()));
-    finish(output, arguments, Trust::Trusted, &loosens, &text)
+    finish(output, arguments, FileTrust::Trusted, &loosens, &text)
 }
 
 /// Confirms rules that became milder while a command or an agent ran under the gate.
@@ -108,7 +108,7 @@ fn loosens(layer: &Layer) -> Vec<String> {
 fn finish(
     mut output: Output,
     arguments: &TrustArguments,
-    trust: Trust,
+    trust: FileTrust,
     loosens: &[String],
     text: &str,
 ) -> Result<ExitCode, CliError> {

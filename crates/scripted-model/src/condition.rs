@@ -5,6 +5,9 @@ use sayso_wire::stream::Api;
 
 use crate::Received;
 
+/// Name, pattern and source of a text of a request.
+type Expected<'a> = (&'a str, &'a Option<Regex>, &'a dyn Fn() -> String);
+
 /// A condition about a request. All parts that are present must hold.
 #[derive(Clone, Debug, Default)]
 pub struct Condition {
@@ -46,7 +49,7 @@ impl Condition {
         };
         let last_result = || received.tool_results().pop().map(|result| result.text).unwrap_or_default();
         let body = || String::from_utf8_lossy(&received.decoded).into_owned();
-        let texts: [(&str, &Option<Regex>, &dyn Fn() -> String); 6] = [
+        let texts: [Expected<'_>; 6] = [
             ("the last tool result", &self.result, &last_result),
             ("the last user text", &self.user, &|| received.last_user_text()),
             ("the system prompt", &self.system, &|| received.system_text()),

@@ -84,6 +84,7 @@ impl ModelServer {
         Self::serve(address, Shared::playing(script))
     }
 
+    #[allow(clippy::disallowed_methods, reason = "this server has a socket of its own")]
     fn serve(address: SocketAddr, shared: Shared) -> std::io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         let address = listener.local_addr()?;

@@ -118,6 +118,7 @@ impl Shared {
     }
 
     /// Blocks until the predicate holds. Returns the recorded requests as an error after `limit`.
+    #[allow(clippy::disallowed_methods, reason = "the limit of a wait is real time")]
     pub(crate) fn wait(
         &self,
         mut holds: impl FnMut(&[Received]) -> bool,

@@ -58,7 +58,7 @@ struct RegistryState {
     editors: Vec<RegisteredEditor>,
     last_editor: EditorId,
     last_request: u64,
-    requests: BTreeMap<String, OpenRequest>,
+    requests: BTreeMap<String, UnansweredRequest>,
     timing: EditorTiming,
 }
 
@@ -75,7 +75,7 @@ struct RegisteredEditor {
 
 /// A request to an editor without a used answer.
 #[derive(Debug)]
-struct OpenRequest {
+struct UnansweredRequest {
     editor: EditorId,
     is_apply: bool,
     answer: Option<EditorAnswer>,
@@ -209,7 +209,7 @@ impl RegistryState {
         let request = format!("r{}", self.last_request);
         let editor = self.editors.iter().find(|editor| editor.name.id == id)?;
         editor.sender.try_send(message(request.clone())).ok()?;
-        self.requests.insert(request.clone(), OpenRequest { editor: id, is_apply, answer: None });
+        self.requests.insert(request.clone(), UnansweredRequest { editor: id, is_apply, answer: None });
         Some(request)
     }
 

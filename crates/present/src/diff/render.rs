@@ -64,6 +64,8 @@ pub struct RowRenderer {
     digits: usize,
     /// `true` if all lines of both sides end with `\r\n`, so that `\r` need not be shown.
     all_crlf: bool,
+    /// `true` if the two sides have different line endings, so that `\r` is a part of what changed.
+    line_ending_changed: bool,
     long_lines: LongLines,
 }
 
@@ -73,7 +75,11 @@ impl RowRenderer {
         let lines = |side: Option<DiffSide>| side.map_or(0, |side| side.lines);
         let is_crlf = |side: Option<DiffSide>| side.is_none_or(|side| side.format.line_ending == LineEnding::Crlf);
         let digits = lines(old).max(lines(new)).max(1).ilog10() as usize + 1;
-        Self { digits, all_crlf: is_crlf(old) && is_crlf(new), long_lines }
+        let line_ending_changed = old.zip(new).is_some_and(|(old, new)| {
+            let endings = [old.format.line_ending, new.format.line_ending];
+            endings[0] != endings[1] && !endings.contains(&LineEnding::None)
+        });
+        Self { digits, all_crlf: is_crlf(old) && is_crlf(new), line_ending_changed, long_lines }
     }
 
     /// Renders a hunk below its header. `name` follows the line numbers in the header; it may be empty.
@@ -145,7 +151,8 @@ impl RowRenderer {
         }
         // A carriage return matters only where the line changed.
         if change.is_some() && !self.all_crlf && row.content.terminator == LineTerminator::CrLf {
-            text.push(Style::Code(CodeStyle { change, is_changed_word: false, syntax: None }), "␍");
+            let style = CodeStyle { change, is_changed_word: self.line_ending_changed, syntax: None };
+            text.push(Style::Code(style), "␍");
         }
         let end = windows.last().map_or(0, |window| window.end);
         let omitted = if omitted.is_empty() && end < content.len() { "…".to_owned() } else { omitted };

@@ -33,7 +33,7 @@ pub(crate) use append::{append_rule, rule_toml};
 use file::File;
 pub(crate) use file::OnFailure;
 use request::RequestSettings;
-pub(crate) use trust::{Trust, TrustStore, trust_file};
+pub(crate) use trust::{FileTrust, TrustStore, trust_file};
 
 /// The workspace's file.
 pub(crate) const WORKSPACE_FILE: &str = "sayso.toml";
@@ -98,7 +98,7 @@ pub(crate) struct Config {
     pub(crate) ignored: Vec<IgnoredSetting>,
     /// Files that became milder while a gated process ran. Their accepted copies count.
     pub(crate) unconfirmed: Vec<String>,
-    pub(crate) trust: Trust,
+    pub(crate) trust: FileTrust,
     /// sayso's own folders inside the workspace.
     protected: Vec<WsPath>,
     /// sayso's own folders as absolute paths.
@@ -131,7 +131,7 @@ impl Config {
             config.trust = TrustStore::load(location)?.about(&location.root, ContentHash::of(&bytes));
             let file = File::parse(&bytes, WORKSPACE_FILE)?;
             outside::refuse_in_workspace(&bytes)?;
-            let trust = if config.trust == Trust::Trusted { LayerTrust::Trusted } else { LayerTrust::TightenOnly };
+            let trust = if config.trust == FileTrust::Trusted { LayerTrust::Trusted } else { LayerTrust::TightenOnly };
             config.apply_workspace(file, trust);
         }
         config.requests.apply_environment(|name| std::env::var(name).ok()).map_err(|reason| {
@@ -209,7 +209,7 @@ impl Config {
             agent: AgentSettings::built_in(),
             ignored: Vec::new(),
             unconfirmed: Vec::new(),
-            trust: Trust::NoFile,
+            trust: FileTrust::NoFile,
             protected: ours.iter().copied().filter_map(inside).collect(),
             protected_outside: outside::protected(&ours),
         }

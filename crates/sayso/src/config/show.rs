@@ -8,7 +8,7 @@ use std::time::Duration;
 use sayso_review::{Access, IgnoredRule, LayerTrust, Policy, Rule, RuleId, Ruling};
 use serde_json::{Value, json};
 
-use super::{Config, Trust, ValueOrigin, Valued, WORKSPACE_FILE};
+use super::{Config, FileTrust, ValueOrigin, Valued, WORKSPACE_FILE};
 use crate::cli::ConfigArguments;
 use crate::error::CliError;
 use crate::output::Output;
@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &ConfigArguments) -> Result<ExitCode, CliError> {
 }
 
 /// A setting for display.
-struct Setting {
+struct ShownSetting {
     key: String,
     /// The value for a person.
     shown: String,
@@ -39,17 +39,17 @@ struct Setting {
     origin: Option<String>,
 }
 
-fn settings(config: &Config, policy: &Policy) -> Vec<Setting> {
+fn settings(config: &Config, policy: &Policy) -> Vec<ShownSetting> {
     let mut settings = Vec::new();
     for access in Access::ALL {
         let (ruling, id) = policy.default_for(access);
         let origin = if let RuleId::Default { file, .. } = id { file.clone() } else { None };
         let key = format!("policy.{access}");
-        settings.push(Setting { key, shown: ruling.to_string(), value: json!(ruling), origin });
+        settings.push(ShownSetting { key, shown: ruling.to_string(), value: json!(ruling), origin });
     }
     let mut add = |key: &str, shown: String, value: Value, origin: &ValueOrigin| {
         let origin = if let ValueOrigin::File(file) = origin { Some(file.clone()) } else { None };
-        settings.push(Setting { key: key.to_owned(), shown, value, origin });
+        settings.push(ShownSetting { key: key.to_owned(), shown, value, origin });
     };
     for (key, Valued { value, origin }) in
         [("snapshot.max_file_size", &config.max_file_size), ("snapshot.quota", &config.quota)]
@@ -121,15 +121,15 @@ pub(crate) fn rule_summary(rule: &Rule) -> String {
 }
 
 /// Describes the trust in the workspace's file. `None` without a file.
-pub(crate) fn trust_text(trust: Trust) -> Option<String> {
+pub(crate) fn trust_text(trust: FileTrust) -> Option<String> {
     let file = format!("The workspace's {WORKSPACE_FILE}");
     Some(match trust {
-        Trust::NoFile => return None,
-        Trust::Trusted => format!("{file} is trusted as it is."),
-        Trust::Untrusted => format!(
+        FileTrust::NoFile => return None,
+        FileTrust::Trusted => format!("{file} is trusted as it is."),
+        FileTrust::Untrusted => format!(
             "{file} is not trusted: it can only make things stricter. `sayso trust --show` lists what it would loosen."
         ),
-        Trust::Changed => {
+        FileTrust::Changed => {
             format!(
                 "{file} has changed since it was trusted: it can only make things stricter until you run `sayso trust` again."
             )
@@ -146,7 +146,7 @@ fn text(config: &Config, policy: &Policy) -> String {
     let settings = settings(config, policy);
     let key_width = settings.iter().map(|setting| setting.key.len()).max().unwrap_or(0);
     let width = settings.iter().map(|setting| setting.shown.chars().count()).max().unwrap_or(0);
-    for Setting { key, shown, origin, .. } in settings {
+    for ShownSetting { key, shown, origin, .. } in settings {
         text.push_str(&format!("{key:<key_width$}  {shown:<width$}  {}\n", origin.as_deref().unwrap_or("default")));
     }
     text.push_str("\nRules, the later before the earlier, a deny before all:\n");

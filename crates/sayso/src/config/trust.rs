@@ -13,7 +13,7 @@ use crate::workspace_location::WorkspaceLocation;
 /// Trust in a workspace's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Trust {
+pub(crate) enum FileTrust {
     NoFile,
     /// Unchanged since it was trusted.
     Trusted,
@@ -69,11 +69,11 @@ impl TrustStore {
     }
 
     /// Returns the trust in a file with this content.
-    pub(crate) fn about(&self, root: &Path, hash: ContentHash) -> Trust {
+    pub(crate) fn about(&self, root: &Path, hash: ContentHash) -> FileTrust {
         match self.file.workspace.iter().find(|trusted| Some(trusted.path.as_str()) == root.to_str()) {
-            Some(trusted) if trusted.hash == hash.to_string() => Trust::Trusted,
-            Some(_) => Trust::Changed,
-            None => Trust::Untrusted,
+            Some(trusted) if trusted.hash == hash.to_string() => FileTrust::Trusted,
+            Some(_) => FileTrust::Changed,
+            None => FileTrust::Untrusted,
         }
     }
 

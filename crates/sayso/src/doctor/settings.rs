@@ -1,7 +1,7 @@
 //! The configuration files and their problems.
 
 use super::DoctorFinding;
-use crate::config::{Config, Trust, WORKSPACE_FILE, user_file};
+use crate::config::{Config, FileTrust, WORKSPACE_FILE, user_file};
 use crate::workspace_location::WorkspaceLocation;
 
 pub(super) fn findings(location: &WorkspaceLocation) -> Vec<DoctorFinding> {
@@ -38,13 +38,13 @@ pub(super) fn findings(location: &WorkspaceLocation) -> Vec<DoctorFinding> {
 fn trust(config: &Config) -> Option<DoctorFinding> {
     let remedy = format!("read {WORKSPACE_FILE}, then `sayso trust`");
     match config.trust {
-        Trust::NoFile => None,
-        Trust::Trusted => Some(DoctorFinding::fine(format!("{WORKSPACE_FILE} of this workspace is trusted"))),
-        Trust::Changed => Some(DoctorFinding::note(
+        FileTrust::NoFile => None,
+        FileTrust::Trusted => Some(DoctorFinding::fine(format!("{WORKSPACE_FILE} of this workspace is trusted"))),
+        FileTrust::Changed => Some(DoctorFinding::note(
             format!("{WORKSPACE_FILE} changed since you trusted it, so that it can only make rules stricter"),
             remedy,
         )),
-        Trust::Untrusted => Some(DoctorFinding::note(
+        FileTrust::Untrusted => Some(DoctorFinding::note(
             format!("{WORKSPACE_FILE} is not trusted, so that it can only make rules stricter"),
             remedy,
         )),

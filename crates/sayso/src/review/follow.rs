@@ -36,7 +36,7 @@ use crate::typing::{AnswerSource, Typing};
 use crate::workspace_location::WorkspaceLocation;
 
 /// A message from another thread.
-enum Message {
+enum FollowMessage {
     Inbox(InboxEvent),
     End(FollowEnd),
 }
@@ -51,12 +51,12 @@ enum FollowEnd {
 
 /// Sends messages to the reviewer, and wakes its poll.
 struct MessageSender {
-    messages: Sender<Message>,
+    messages: Sender<FollowMessage>,
     wake: UnixStream,
 }
 
 impl MessageSender {
-    fn send(&self, message: Message) {
+    fn send(&self, message: FollowMessage) {
         // Without a receiver, this thread is about to end as well. A full wake buffer wakes, too.
         let _ = self.messages.send(message);
         let _ = (&self.wake).write(&[0]);
@@ -70,7 +70,7 @@ impl MessageSender {
 /// Typed lines, messages and the inbox that they fill.
 struct Mailbox {
     typing: Typing,
-    messages: Receiver<Message>,
+    messages: Receiver<FollowMessage>,
     /// Readable after a message.
     woken: UnixStream,
     inbox: Inbox,
@@ -113,8 +113,8 @@ impl Mailbox {
     fn receive(&mut self) {
         while let Ok(message) = self.messages.try_recv() {
             match message {
-                Message::Inbox(event) => self.inbox.apply(event),
-                Message::End(end) => {
+                FollowMessage::Inbox(event) => self.inbox.apply(event),
+                FollowMessage::End(end) => {
                     self.end.get_or_insert(end);
                 }
             }
@@ -227,7 +227,7 @@ fn end_at_signals(sender: MessageSender) -> Result<(), CliError> {
         for signal in &mut signals {
             // Ctrl-C in an editor is for the editor.
             if !(signal == SIGINT && terminal::is_lent()) {
-                sender.send(Message::End(FollowEnd::Closed));
+                sender.send(FollowMessage::End(FollowEnd::Closed));
             }
         }
     });
@@ -252,7 +252,7 @@ impl Follower {
         let thread = std::thread::spawn(move || {
             runtime.block_on(async {
                 match select(Box::pin(follow(client, after, tracker, &sender)), stopped).await {
-                    Either::Left((error, _)) => sender.send(Message::End(FollowEnd::Failed(error))),
+                    Either::Left((error, _)) => sender.send(FollowMessage::End(FollowEnd::Failed(error))),
                     Either::Right(_) => {}
                 }
             });
@@ -284,7 +284,7 @@ async fn follow(client: Client, after: u64, mut tracker: InboxTracker, sender: &
             event = events.next() => match event {
                 Ok(watched) => {
                     if let Some(change) = ruled_change(&watched).filter(|change| !tracker.has_listed(*change)) {
-                        sender.send(Message::Inbox(InboxEvent::Arrived(change)));
+                        sender.send(FollowMessage::Inbox(InboxEvent::Arrived(change)));
                     }
                 }
                 Err(error) => return error.into(),
@@ -298,7 +298,7 @@ fn report(event: InboxEvent, sender: &MessageSender) {
         InboxEvent::RequestHeld(request) => {
             say(&format!("Request {request} waits: `sayso request show {request}`, `sayso request resume {request}`."));
         }
-        event => sender.send(Message::Inbox(event)),
+        event => sender.send(FollowMessage::Inbox(event)),
     }
 }
 

@@ -68,7 +68,7 @@ fn saved_edit_is_shown_with_scope_and_time() {
         let shown = stage.said(&["request", "show", number]);
         assert!(shown.contains("Edited · Show diff (saved for the session at [TIME])"), "{when}: {shown}");
         let diff = stage.said(&["request", "diff", number]);
-        assert!(diff.contains("+Be brief.") && diff.ends_with("--- exit 1\n"), "{when}: {diff}");
+        assert!(diff.contains("+ Be brief.") && diff.ends_with("--- exit 1\n"), "{when}: {diff}");
     }
     assert_eq!(agent.join().unwrap().status, 200);
     stage.end();
@@ -320,7 +320,7 @@ fn request_edits_survive_killed_engine() {
     let agent = stage.send(&request("Fix it.", "text"));
     assert_eq!(stage.waiting(1), ["2"]);
     let diff = stage.said(&["request", "diff", "2"]);
-    assert!(diff.contains("+Be brief."), "{diff}");
+    assert!(diff.contains("+ Be brief."), "{diff}");
     stage.said(&["request", "resume", "2"]);
     assert_eq!(agent.join().unwrap().status, 200);
     assert_eq!(stage.model.requests()[0]["system"][0]["text"], "Be brief.");

@@ -55,7 +55,7 @@ fn held_request_is_shown_edited_and_sent() {
     let shown = stage.said(&["request", "show", "1"]);
     assert!(shown.contains("answered 200") && shown.contains("\nanswer: status 200"), "{shown}");
     let differs = stage.said(&["request", "diff", "1"]);
-    assert!(differs.contains("+Say no.") && differs.ends_with("--- exit 1\n"), "{differs}");
+    assert!(differs.contains("+ Say no.") && differs.ends_with("--- exit 1\n"), "{differs}");
     let curl = stage.said(&["request", "export", "1", "--format", "curl"]);
     assert!(curl.contains("-H \"x-api-key: $ANTHROPIC_API_KEY\"") && !curl.contains("secret-key"), "{curl}");
     let Output { stdout, .. } = stage.scene.run(&["request", "export", "1", "--format", "response"], b"");

@@ -2,7 +2,7 @@
 
 use buffa::MessageField;
 use sayso_review::{
-    ApplyRecord, ChangeId, ContentHash, Event, FileRecord, FreeReason, Outcome, OutsideFile, RecordedStep,
+    AgentEntry, ApplyRecord, ChangeId, ContentHash, Event, FileRecord, FreeReason, Outcome, OutsideFile, RecordedStep,
     RefreshReason, Rule, SnapshotId, Uncaptured, WsPath,
 };
 
@@ -87,8 +87,7 @@ impl From<&Event> for Kind {
             }
             Event::RuleAdded { session, rule } => rule_added(session, rule),
             Event::MessageQueued { session, change, call, text } => {
-                let (session, call, text) = (session.clone(), call.clone(), text.clone());
-                proto::MessageQueued { session, change: *change, text, call, ..Default::default() }.into()
+                message_queued(session, *change, call.as_deref(), text)
             }
             Event::MessageDelivered { session, change, message } => {
                 let (session, change, message) = (session.clone(), *change, *message);
@@ -108,16 +107,25 @@ impl From<&Event> for Kind {
             Event::Overrides(set) => proto::OverridesSet::from(set).into(),
             Event::RequestViewed(view) => proto::ViewEvent::from(*view).into(),
             Event::HunksSeen { change, path, file, hunks } => hunks_seen(*change, path, file, hunks),
-            Event::Agent(entry) => proto::AgentLogEntry {
-                session: entry.session.clone(),
-                kind: proto::agent_log_entry::Kind::from(entry.kind).into(),
-                version: entry.version,
-                ..Default::default()
-            }
-            .into(),
+            Event::Agent(entry) => agent_entry(entry),
             Event::ReadThrough { through } => proto::ReadThrough { through: *through, ..Default::default() }.into(),
         }
     }
+}
+
+fn agent_entry(entry: &AgentEntry) -> Kind {
+    proto::AgentLogEntry {
+        session: entry.session.clone(),
+        kind: proto::agent_log_entry::Kind::from(entry.kind).into(),
+        version: entry.version,
+        ..Default::default()
+    }
+    .into()
+}
+
+fn message_queued(session: &str, change: Option<ChangeId>, call: Option<&str>, text: &str) -> Kind {
+    let (session, call, text) = (session.to_owned(), call.map(str::to_owned), text.to_owned());
+    proto::MessageQueued { session, change, text, call, ..Default::default() }.into()
 }
 
 fn hunks_seen(change: ChangeId, path: &WsPath, file: &ContentHash, hunks: &[usize]) -> Kind {

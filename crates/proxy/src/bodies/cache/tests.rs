@@ -181,14 +181,14 @@ fn random_token(seed: u64, size: usize) -> String {
 
 /// A conversation whose credentials change.
 #[derive(Default)]
-struct Conversation {
+struct GrowingConversation {
     messages: Vec<serde_json::Value>,
     /// The token of an MCP server, which follows the messages.
     token: String,
     secrets: Vec<String>,
 }
 
-impl Conversation {
+impl GrowingConversation {
     fn secret(&mut self, seed: u64, size: usize) -> String {
         let secret = random_token(seed, size);
         self.secrets.push(secret.clone());
@@ -236,7 +236,7 @@ proptest::proptest! {
         steps in proptest::collection::vec((0_u8..6, proptest::prelude::any::<u32>(), 1_usize..2_000), 1..14),
         chunk in 1_usize..90_000,
     ) {
-        let (mut conversation, bodies) = (Conversation::default(), BodyCache::default());
+        let (mut conversation, bodies) = (GrowingConversation::default(), BodyCache::default());
         let mut stored: std::collections::BTreeMap<String, Vec<u8>> = std::collections::BTreeMap::new();
         for (kind, seed, size) in steps {
             conversation.step(kind, seed.into(), size);
