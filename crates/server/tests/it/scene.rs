@@ -159,9 +159,15 @@ impl Scene {
 
     /// Starts a server whose upstream `anthropic` is a scripted model.
     pub(crate) fn serve_with_model(&self, url: String) -> Running {
+        self.serve_with_model_as(url, |_| {})
+    }
+
+    pub(crate) fn serve_with_model_as(&self, url: String, change: impl FnOnce(&mut HttpOptions)) -> Running {
         let settings = Fixed { layers: Vec::new(), deadline: None, model: Some(url), told: AtomicBool::new(false) };
         let options = EngineOptions { settings: Box::new(settings), ..self.options() };
-        self.start(Server::start(options, Self::http()).unwrap())
+        let mut http = Self::http();
+        change(&mut http);
+        self.start(Server::start(options, http).unwrap())
     }
 
     pub(crate) fn serve_as(&self, change: impl FnOnce(&mut HttpOptions)) -> Running {
