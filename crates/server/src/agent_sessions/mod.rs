@@ -242,10 +242,13 @@ pub(crate) fn start(
 /// Ends a session and removes its history. Files stay as they are. Call it on a blocking thread.
 pub(crate) fn clear(host: &Arc<Host>, session: &str) -> Result<(), Failure> {
     let live = open(host, session)?;
+    // Before the interrupt, which would end a paused request as abandoned by its client.
+    host.proxy.interceptor.end_session(session);
     if let Some(agent) = live.agent() {
         agent.interrupt(sayso_agent::ClearQueue::Yes);
     }
     live.commands.kill_all();
+    // Requests that the agent sent in between.
     host.proxy.interceptor.end_session(session);
     let cleared = sayso_gate::NewAgentEntry {
         session,
