@@ -22,9 +22,9 @@ async fn client_attached_across_restart_sees_each_event_once() {
     let client = engine.verdict_client();
     let session = start(&client).await;
     let before = rest(invoke(&client, &session, "One").await).await;
-    let mut attached = client.attach_agent(&session, 0, AgentRole::Follows, RetryBudget::Unlimited);
+    let mut attached = scene.lasting_client().attach_agent(&session, 0, AgentRole::Follows, RetryBudget::Unlimited);
     for event in &before {
-        assert_eq!(attached.next().await.unwrap().as_ref(), Some(event));
+        assert_eq!(within("an event", attached.next()).await.unwrap().as_ref(), Some(event));
     }
     engine.end();
     let engine = scene.serve_with_model(model.url());
