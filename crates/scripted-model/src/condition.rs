@@ -30,6 +30,9 @@ pub struct Condition {
     pub(crate) request: Option<usize>,
 }
 
+/// Computes a text of a request, if it is needed.
+type TextOf<'t> = &'t dyn Fn() -> String;
+
 impl Condition {
     /// `true` if the condition holds for a request with this number.
     pub(crate) fn matches(&self, received: &Received, number: usize) -> bool {
@@ -38,7 +41,7 @@ impl Condition {
 
     /// Describes the first part of the condition that does not hold.
     pub(crate) fn mismatch(&self, received: &Received, number: usize) -> Option<String> {
-        let fails = |regex: &Option<Regex>, text: &dyn Fn() -> String| {
+        let fails = |regex: &Option<Regex>, text: TextOf<'_>| {
             regex.as_ref().and_then(|regex| {
                 let text = text();
                 (!regex.is_match(&text)).then(|| excerpt(&text))
@@ -46,7 +49,7 @@ impl Condition {
         };
         let last_result = || received.tool_results().pop().map(|result| result.text).unwrap_or_default();
         let body = || String::from_utf8_lossy(&received.decoded).into_owned();
-        let texts: [(&str, &Option<Regex>, &dyn Fn() -> String); 6] = [
+        let texts: [(&str, &Option<Regex>, TextOf<'_>); 6] = [
             ("the last tool result", &self.result, &last_result),
             ("the last user text", &self.user, &|| received.last_user_text()),
             ("the system prompt", &self.system, &|| received.system_text()),

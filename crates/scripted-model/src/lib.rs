@@ -85,6 +85,7 @@ impl ModelServer {
     }
 
     fn serve(address: SocketAddr, shared: Shared) -> std::io::Result<Self> {
+        #[expect(clippy::disallowed_methods, reason = "a model server owns its socket")]
         let listener = TcpListener::bind(address)?;
         let address = listener.local_addr()?;
         listener.set_nonblocking(true)?;

@@ -214,11 +214,11 @@ impl Invocation {
                     continue;
                 }
             };
-            if let Some(event) = event {
-                if event.number > self.after {
-                    self.after = event.number;
-                    return Ok(Some(event));
-                }
+            if let Some(event) = event
+                && event.number > self.after
+            {
+                self.after = event.number;
+                return Ok(Some(event));
             }
         }
     }
