@@ -26,20 +26,20 @@ fn log_key(session: &str) -> String {
     format!("agent:{session}")
 }
 
-/// Key of the settings and the todo lists of a session, of which only the last one counts.
-fn kind_key(session: &str, kind: AgentEntryKind) -> Option<String> {
+/// Key of the entries of a kind in a session. Of settings and todo lists only the last one counts.
+fn kind_key(session: &str, kind: AgentEntryKind) -> String {
     match kind {
-        AgentEntryKind::Settings => Some(format!("agent settings:{session}")),
-        AgentEntryKind::Todos => Some(format!("agent todos:{session}")),
-        AgentEntryKind::Cleared => Some(format!("agent cleared:{session}")),
-        AgentEntryKind::Log => None,
+        AgentEntryKind::Log => log_key(session),
+        AgentEntryKind::Settings => format!("agent settings:{session}"),
+        AgentEntryKind::Todos => format!("agent todos:{session}"),
+        AgentEntryKind::Reads => format!("agent reads:{session}"),
+        AgentEntryKind::Cleared => format!("agent cleared:{session}"),
     }
 }
 
 /// Returns the keys of an entry.
 pub(crate) fn keys(entry: &AgentEntry) -> Vec<String> {
-    let of_kind = kind_key(&entry.session, entry.kind);
-    let mut keys = vec![of_kind.unwrap_or_else(|| log_key(&entry.session))];
+    let mut keys = vec![kind_key(&entry.session, entry.kind)];
     keys.extend(entry.blob.map(|_| BLOBS.to_owned()));
     keys
 }
@@ -124,19 +124,29 @@ impl Gate {
 impl History<'_> {
     /// Returns the conversation entries of a session after a number, oldest first. Entries before the last clearing do not count.
     pub fn agent_log(&self, session: &str, after: u64, limit: usize) -> Result<Vec<StoredAgentEntry>, GateError> {
-        let start = self.agent_log_start(session)?.max(after);
-        self.stored(self.reader().events_with(&log_key(session), start, limit)?)
+        self.agent_entries(session, AgentEntryKind::Log, after, limit)
     }
 
-    /// Returns the last settings or todo list of a session.
+    /// Returns the entries of a kind in a session after a number, oldest first. Entries before the last clearing do not count.
+    pub fn agent_entries(
+        &self,
+        session: &str,
+        kind: AgentEntryKind,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<StoredAgentEntry>, GateError> {
+        let start = self.agent_log_start(session)?.max(after);
+        self.stored(self.reader().events_with(&kind_key(session, kind), start, limit)?)
+    }
+
+    /// Returns the last entry of a kind in a session.
     pub fn last_agent_entry(&self, session: &str, kind: AgentEntryKind) -> Result<Option<StoredAgentEntry>, GateError> {
-        let key = kind_key(session, kind).unwrap_or_else(|| log_key(session));
-        Ok(self.stored(self.reader().latest_with(&key, None, 1)?)?.pop())
+        Ok(self.stored(self.reader().latest_with(&kind_key(session, kind), None, 1)?)?.pop())
     }
 
     /// Returns the number of the event that cleared a session; 0 if none did.
     pub fn agent_log_start(&self, session: &str) -> Result<u64, GateError> {
-        let Some(key) = kind_key(session, AgentEntryKind::Cleared) else { return Ok(0) };
+        let key = kind_key(session, AgentEntryKind::Cleared);
         Ok(self.reader().latest_with(&key, None, 1)?.pop().map_or(0, |event| event.number))
     }
 

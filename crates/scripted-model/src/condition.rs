@@ -6,7 +6,7 @@ use sayso_wire::stream::Api;
 use crate::Received;
 
 /// Name, pattern and source of a text of a request.
-type Expected<'a> = (&'a str, &'a Option<Regex>, &'a dyn Fn() -> String);
+type Expected<'a> = (&'a str, &'a Option<Regex>, TextOf<'a>);
 
 /// A condition about a request. All parts that are present must hold.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +33,9 @@ pub struct Condition {
     pub(crate) request: Option<usize>,
 }
 
+/// Computes a text of a request, if it is needed.
+type TextOf<'t> = &'t dyn Fn() -> String;
+
 impl Condition {
     /// `true` if the condition holds for a request with this number.
     pub(crate) fn matches(&self, received: &Received, number: usize) -> bool {
@@ -41,7 +44,7 @@ impl Condition {
 
     /// Describes the first part of the condition that does not hold.
     pub(crate) fn mismatch(&self, received: &Received, number: usize) -> Option<String> {
-        let fails = |regex: &Option<Regex>, text: &dyn Fn() -> String| {
+        let fails = |regex: &Option<Regex>, text: TextOf<'_>| {
             regex.as_ref().and_then(|regex| {
                 let text = text();
                 (!regex.is_match(&text)).then(|| excerpt(&text))

@@ -86,6 +86,7 @@ impl ModelServer {
 
     #[allow(clippy::disallowed_methods, reason = "this server has a socket of its own")]
     fn serve(address: SocketAddr, shared: Shared) -> std::io::Result<Self> {
+        #[expect(clippy::disallowed_methods, reason = "a model server owns its socket")]
         let listener = TcpListener::bind(address)?;
         let address = listener.local_addr()?;
         listener.set_nonblocking(true)?;

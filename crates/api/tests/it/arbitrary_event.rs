@@ -84,7 +84,13 @@ fn proposed() -> impl Strategy<Value = Event> {
 }
 
 fn agent_entries() -> impl Strategy<Value = AgentEntry> {
-    let kinds = [AgentEntryKind::Log, AgentEntryKind::Settings, AgentEntryKind::Todos, AgentEntryKind::Cleared];
+    let kinds = [
+        AgentEntryKind::Log,
+        AgentEntryKind::Settings,
+        AgentEntryKind::Todos,
+        AgentEntryKind::Reads,
+        AgentEntryKind::Cleared,
+    ];
     (text(), select(kinds.to_vec()), any::<u32>()).prop_map(|(session, kind, version)| AgentEntry {
         session,
         kind,

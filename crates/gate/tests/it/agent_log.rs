@@ -53,6 +53,22 @@ fn last_settings_and_todos_replace_earlier_ones() {
 }
 
 #[test]
+fn all_reads_since_clearing_are_kept() {
+    let scene = Scene::new(&[]);
+    let mut engine = scene.engine();
+    let reads = |engine: &Engine| -> Vec<Option<Value>> {
+        let entries = engine.history().agent_entries("s", AgentEntryKind::Reads, 0, 100).unwrap();
+        entries.into_iter().map(|entry| entry.content).collect()
+    };
+    record(&mut engine, "s", AgentEntryKind::Reads, &json!({"a": "1"}), 2);
+    record(&mut engine, "s", AgentEntryKind::Reads, &json!({"a": null}), 2);
+    assert_eq!(reads(&engine), [json!({"a": "1"}), json!({"a": null})].map(Some));
+    assert_eq!(log(&engine, "s"), []);
+    record(&mut engine, "s", AgentEntryKind::Cleared, &Value::Null, 3);
+    assert_eq!(reads(&engine), []);
+}
+
+#[test]
 fn cleared_log_starts_empty() {
     let scene = Scene::new(&[]);
     let mut engine = scene.engine();

@@ -397,6 +397,7 @@ fn seen_examples() -> Vec<Event> {
         agent_entry(AgentEntryKind::Settings, json!(null), Some(hash())),
         agent_entry(AgentEntryKind::Todos, json!([]), None),
         agent_entry(AgentEntryKind::Cleared, json!(null), None),
+        agent_entry(AgentEntryKind::Reads, json!({"a": null}), None),
     ]
 }
 

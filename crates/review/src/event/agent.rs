@@ -36,6 +36,8 @@ pub enum AgentEntryKind {
     Settings,
     /// The todo list.
     Todos,
+    /// Hashes of file contents that the model saw, added since the last entry of this kind.
+    Reads,
     /// The log was cleared. Earlier entries no longer count.
     Cleared,
 }

@@ -1,11 +1,14 @@
 //! Intents of the agent: submitted, awaited and, if the agent is interrupted, withdrawn.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use sayso_agent::host::{ActionOutcome, ActionResult, CallOrigin};
+use sayso_agent::{Entry, LogEntry};
 use sayso_gate::{AskMode, Gate, Submission, SubmitResult};
 use sayso_review::{
-    BUILT_IN_AGENT, ChangeId, ChangeRecord, ChangeStatus, ErrorKind, EventBody, FileState, Intent, Origin, Performer,
+    BUILT_IN_AGENT, ChangeId, ChangeRecord, ChangeStatus, Delivery, ErrorKind, EventBody, FileState, Intent, Origin,
+    Performer,
 };
 use sayso_tools::FileStep;
 use serde_json::Value;
@@ -16,6 +19,9 @@ use crate::change_details::merged_change;
 use crate::failure::Failure;
 use crate::host::{AwaitGuard, Host, now};
 use crate::service::stream::catch_up;
+
+/// The tool whose changes are decided after its call has ended.
+const PROPOSING_TOOL: &str = "ProposeChanges";
 
 /// A request for a decision.
 pub(super) struct IntentOf<'c> {
@@ -57,6 +63,13 @@ impl Drop for PendingIntent {
             Ok(runtime) => drop(runtime.spawn_blocking(withdraw)),
             Err(_) => withdraw(),
         }
+    }
+}
+
+impl PendingIntent {
+    /// Leaves the change to a person, also after the engine has stopped. Returns it.
+    fn leave_pending(mut self) -> Option<ChangeId> {
+        self.change.take()
     }
 }
 
@@ -131,26 +144,37 @@ pub(super) async fn decide(host: &SessionHost, asked: IntentOf<'_>) -> Result<De
 impl PendingIntent {
     /// Waits until the change is no longer pending. A change that became stale is followed to the change that merges it.
     pub(super) async fn decided(mut self) -> Result<Decided, Failure> {
-        let Some(mut change) = self.change else { return Err(super::stopping()) };
-        loop {
-            let record = decided_change(&self.host, change).await?;
-            let merged = match record.status {
-                ChangeStatus::Stale => {
-                    on_thread(&self.host, move |host| Ok(host.gate.read(|history| merged_change(history, change))?))
-                        .await?
-                }
-                _ => None,
-            };
-            match merged {
-                Some(next) => {
-                    self._guard = self.host.count_await(next);
-                    (self.change, change) = (Some(next), next);
-                }
-                None => {
-                    self.change = None;
-                    return Ok(Decided::Recorded(Box::new(record)));
-                }
+        let Some(change) = self.change else { return Err(super::stopping()) };
+        let host = Arc::clone(&self.host);
+        let decided = verdict_of(&host, change, |merged| self.change = Some(merged)).await?;
+        self.change = None;
+        Ok(decided)
+    }
+}
+
+/// Waits until a change is no longer pending. A change that became stale is followed to the change that merges it, which is passed to
+/// `on_merge`.
+async fn verdict_of(
+    host: &Arc<Host>,
+    mut change: ChangeId,
+    mut on_merge: impl FnMut(ChangeId),
+) -> Result<Decided, Failure> {
+    loop {
+        // Keeps the change from being cancelled as abandoned.
+        let _guard = host.count_await(change);
+        let record = decided_change(host, change).await?;
+        let merged = match record.status {
+            ChangeStatus::Stale => {
+                on_thread(host, move |host| Ok(host.gate.read(|history| merged_change(history, change))?)).await?
             }
+            _ => None,
+        };
+        match merged {
+            Some(next) => {
+                on_merge(next);
+                change = next;
+            }
+            None => return Ok(Decided::Recorded(Box::new(record))),
         }
     }
 }
@@ -230,27 +254,50 @@ async fn propose(host: &SessionHost, asked: IntentOf<'_>) -> Result<Result<Decid
         Ok(decided) => return Ok(Ok(decided)),
         Err(pending) => pending,
     };
-    let change = pending.change;
+    let change = pending.leave_pending();
     let proposed = ActionResult {
         change,
         outcome: ActionOutcome::Proposed,
         message: "the changes are proposed; a person decides about them".to_owned(),
     };
-    let host = Arc::clone(&host.host);
-    tokio::spawn(async move {
-        let Ok(Decided::Recorded(record)) = pending.decided().await else { return };
-        if record.status == ChangeStatus::Cancelled {
-            return;
-        }
-        let (change, message) = (record.change, Decided::Recorded(record).into_result().message);
-        let text = format!("About the proposed changes: {message}");
-        let queued =
-            on_thread(&host, move |host| Ok(host.gate.queue_message(&session, Some(change), &text, now())?)).await;
-        if let Err(failure) = queued {
-            tracing::warn!(change, reason = failure.message, "cannot queue the verdict on a proposal");
-        }
-    });
+    if let Some(change) = change {
+        tokio::spawn(deliver_verdict(Arc::clone(&host.host), session, change));
+    }
     Ok(Err(proposed))
+}
+
+/// Queues the verdict on a proposal for the agent, once there is one. If the engine stops before, the next one does it
+/// ([`follow_proposals`]).
+async fn deliver_verdict(host: Arc<Host>, session: String, change: ChangeId) {
+    let Ok(Decided::Recorded(record)) = verdict_of(&host, change, |_| {}).await else { return };
+    // A withdrawn proposal has no verdict.
+    if record.status == ChangeStatus::Cancelled || record.delivery != Delivery::NotTracked {
+        return;
+    }
+    let (change, message) = (record.change, Decided::Recorded(record).into_result().message);
+    let text = format!("About the proposed changes: {message}");
+    let queued = on_thread(&host, move |host| Ok(host.gate.queue_message(&session, Some(change), &text, now())?)).await;
+    if let Err(failure) = queued {
+        tracing::warn!(change, reason = failure.message, "cannot queue the verdict on a proposal");
+    }
+}
+
+/// Follows the proposals in the log of a resumed session whose verdicts the agent does not have. Call it on a blocking thread.
+pub(crate) fn follow_proposals(host: &Arc<Host>, session: &str, log: &[LogEntry]) {
+    let entries = || log.iter().filter_map(LogEntry::known);
+    let calls = entries().filter_map(|entry| match entry {
+        Entry::Assistant(message) => Some(message.calls()),
+        _ => None,
+    });
+    let proposing: BTreeSet<&str> =
+        calls.flatten().filter(|call| call.name == PROPOSING_TOOL).map(|call| call.id.as_str()).collect();
+    let changes = entries().filter_map(|entry| match entry {
+        Entry::Result(result) if proposing.contains(result.call.as_str()) => result.change,
+        _ => None,
+    });
+    for change in changes {
+        tokio::spawn(deliver_verdict(Arc::clone(host), session.to_owned(), change));
+    }
 }
 
 /// Records the content of written files as read, so that the agent's next edit of them is not stale.

@@ -37,6 +37,7 @@ use crate::agent_sessions::LiveSession;
 use crate::failure::Failure;
 use crate::host::{Host, now};
 
+pub(crate) use change::follow_proposals;
 pub(crate) use command::CommandSessions;
 
 /// The host of all sessions of the built-in agent in one engine.

@@ -8,12 +8,14 @@ use sayso_review::{AgentEntryKind, BUILT_IN_AGENT, ErrorKind};
 
 use super::SessionHost;
 use crate::agent_conversation::block_count;
+use crate::agent_sessions::READS_VERSION;
 use crate::failure::Failure;
 use crate::host::now;
 
 /// Appends an entry. It is durable when this returns.
 pub(super) fn record(host: &SessionHost, entry: &LogEntry) -> Result<u64, Failure> {
-    let SessionHost { host, live } = host;
+    let session_host = host;
+    let SessionHost { host, live } = session_host;
     let session = live.id.as_str();
     let content: serde_json::Value = serde_json::from_str(&entry.to_json())
         .map_err(|error| Failure::new(ErrorKind::Internal, format!("cannot encode an entry of the log: {error}")))?;
@@ -30,7 +32,11 @@ pub(super) fn record(host: &SessionHost, entry: &LogEntry) -> Result<u64, Failur
         host.gate.start_turn(session, invocation, now())?;
     }
     let new = NewAgentEntry { session, kind: AgentEntryKind::Log, version: entry.version, content: &content };
-    let number = host.gate.record_agent_entries(&[new], now())?;
+    let number = if matches!(known, Some(Entry::Result(_))) {
+        record_with_reads(session_host, new)?
+    } else {
+        host.gate.record_agent_entries(&[new], now())?
+    };
     if let Some(known) = known {
         let added = block_count(known);
         if added > 0 {
@@ -43,6 +49,18 @@ pub(super) fn record(host: &SessionHost, entry: &LogEntry) -> Result<u64, Failur
             live.set_review(review.map(|review| review.change));
         }
     }
+    Ok(number)
+}
+
+/// Appends the result of a call, and in the same transaction the reads since the last one. Returns the number of the result.
+fn record_with_reads(SessionHost { host, live }: &SessionHost, result: NewAgentEntry<'_>) -> Result<u64, Failure> {
+    let reads = live.new_reads();
+    let content = reads.content();
+    let kind = AgentEntryKind::Reads;
+    let added = content.iter().map(|content| NewAgentEntry { kind, version: READS_VERSION, content, ..result });
+    let entries: Vec<NewAgentEntry<'_>> = added.chain([result]).collect();
+    let number = host.gate.record_agent_entries(&entries, now())?;
+    live.set_recorded_reads(reads);
     Ok(number)
 }
 

@@ -5,32 +5,34 @@
 
 mod catalog;
 mod follow;
+mod live;
+mod reads;
 mod ring;
+mod summary;
 mod surface_requests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use sayso_agent::{
-    AgentSession, Catalog, History, LiveEvent, LogEntry, SessionIdentity, Settings, SettingsPatch, SharedHost,
-};
-use sayso_api::proto;
-use sayso_api::proto::oneof::invoke_event::Event;
+use sayso_agent::{AgentSession, Catalog, History, LogEntry, SessionIdentity, Settings, SettingsPatch, SharedHost};
 use sayso_proxy::Proxy;
 use sayso_review::{BUILT_IN_AGENT, ChangeId, ErrorKind, RequestId};
-use sayso_tools::{ReadLog, Registry};
+use sayso_tools::{ReadLogEntries, Registry};
 use serde_json::Value;
 
 use crate::agent_conversation::block_count;
-use crate::agent_host::{AgentHost, CommandSessions};
+use crate::agent_host::{AgentHost, follow_proposals};
 use crate::failure::Failure;
 use crate::host::{Host, now};
-use crate::service::agent::live_event;
 use crate::settings::AgentDefaults;
 
 pub(crate) use catalog::invalid as invalid_settings;
 pub(crate) use follow::follow;
+pub(crate) use live::{LiveSession, WaitingFor, WaitingGuard};
+pub(crate) use reads::READS_VERSION;
 pub(crate) use ring::{EventRing, RingRead};
+use summary::SummaryCache;
+pub(crate) use summary::summary;
 pub use surface_requests::SurfaceTiming;
 pub(crate) use surface_requests::{AttachedSurface, RequestKind, Submitted, SurfaceRequests};
 
@@ -53,142 +55,11 @@ pub(crate) struct AgentSessions {
     running_changes: Mutex<BTreeSet<ChangeId>>,
     /// Serialises the start of sessions, so that none is resumed twice.
     opening: Mutex<()>,
-}
-
-/// A session in memory.
-#[derive(Debug)]
-pub(crate) struct LiveSession {
-    pub(crate) id: String,
-    pub(crate) ring: EventRing,
-    pub(crate) requests: Arc<SurfaceRequests>,
-    pub(crate) reads: ReadLog,
-    pub(crate) commands: CommandSessions,
-    agent: OnceLock<AgentSession>,
-    state: Mutex<LiveState>,
-}
-
-#[derive(Debug, Default)]
-struct LiveState {
-    /// Id of the running or last invocation.
-    invocation: String,
-    /// Number of completed blocks of the conversation.
-    blocks: u64,
-    /// Review of the last turn.
-    review: Option<ChangeId>,
-    /// Decisions and answers that a person owes.
-    waiting: usize,
-    /// Time of the last event.
-    active: i64,
-}
-
-/// The subject of a wait for a person.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WaitingFor {
-    Change(ChangeId),
-    Request(RequestId),
-    /// An answer to a question, which has an event of its own.
-    Answer,
-}
-
-/// A wait for a person, until it is dropped.
-#[derive(Debug)]
-pub(crate) struct WaitingGuard(Arc<LiveSession>);
-
-impl Drop for WaitingGuard {
-    fn drop(&mut self) {
-        self.0.state().waiting -= 1;
-    }
+    summaries: SummaryCache,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl LiveSession {
-    fn new(id: String) -> Self {
-        Self {
-            id,
-            ring: EventRing::default(),
-            requests: Arc::default(),
-            reads: ReadLog::default(),
-            commands: CommandSessions::default(),
-            agent: OnceLock::new(),
-            state: Mutex::default(),
-        }
-    }
-
-    fn state(&self) -> MutexGuard<'_, LiveState> {
-        lock(&self.state)
-    }
-
-    /// Returns the agent's session; `None` for a subagent, which its parent runs.
-    pub(crate) fn agent(&self) -> Option<&AgentSession> {
-        self.agent.get()
-    }
-
-    /// Adds an event of the agent.
-    pub(crate) fn emit(&self, event: LiveEvent) {
-        let review = self.state().review;
-        let LiveEvent { time_ms, invocation, kind } = event;
-        self.state().active = time_ms;
-        self.ring.push(time_ms, &invocation, live_event(kind, review));
-    }
-
-    /// Adds an event of the host.
-    pub(crate) fn push(&self, invocation: &str, event: Event) {
-        let time = now();
-        self.state().active = time;
-        self.ring.push(time, invocation, event);
-    }
-
-    pub(crate) fn invocation(&self) -> String {
-        self.state().invocation.clone()
-    }
-
-    pub(crate) fn set_invocation(&self, invocation: &str) {
-        let mut state = self.state();
-        invocation.clone_into(&mut state.invocation);
-        state.review = None;
-    }
-
-    pub(crate) fn set_review(&self, review: Option<ChangeId>) {
-        self.state().review = review;
-    }
-
-    /// Counts completed blocks, and returns the number of the last one.
-    pub(crate) fn add_blocks(&self, count: u64) -> u64 {
-        let mut state = self.state();
-        state.blocks += count;
-        state.blocks
-    }
-
-    pub(crate) fn blocks(&self) -> u64 {
-        self.state().blocks
-    }
-
-    /// Time of the last event, in milliseconds since 1970; 0 if there was none.
-    pub(crate) fn active(&self) -> i64 {
-        self.state().active
-    }
-
-    /// `true` while a person has to decide or answer.
-    pub(crate) fn is_waiting(&self) -> bool {
-        self.state().waiting > 0 || self.requests.is_asking()
-    }
-
-    /// Shows the session as waiting until the guard is dropped.
-    pub(crate) fn wait_for(self: &Arc<Self>, invocation: &str, subject: WaitingFor) -> WaitingGuard {
-        self.state().waiting += 1;
-        let (text, request, change) = match subject {
-            WaitingFor::Change(change) => (format!("change {change} waits for a decision"), None, Some(change)),
-            WaitingFor::Request(request) => (format!("request {request} is paused"), Some(request), None),
-            WaitingFor::Answer => ("a question waits for an answer".to_owned(), None, None),
-        };
-        let state = proto::invocation_status::State::Waiting.into();
-        let status = proto::InvocationStatus { state, text, request, change, ..Default::default() };
-        self.push(invocation, status.into());
-        WaitingGuard(Arc::clone(self))
-    }
 }
 
 impl Default for AgentSessions {
@@ -202,6 +73,7 @@ impl Default for AgentSessions {
             timing: Mutex::new(SurfaceTiming::DEFAULT),
             running_changes: Mutex::default(),
             opening: Mutex::default(),
+            summaries: SummaryCache::default(),
         }
     }
 }
@@ -252,8 +124,12 @@ impl AgentSessions {
 
     /// Returns a session in memory, and adds an empty one if needed: a subagent's first sign of life is an entry or an event.
     pub(crate) fn live(&self, session: &str) -> Arc<LiveSession> {
+        self.live_with(session, ReadLogEntries::default)
+    }
+
+    fn live_with(&self, session: &str, reads: impl FnOnce() -> ReadLogEntries) -> Arc<LiveSession> {
         let mut live = lock(&self.live);
-        let new = || Arc::new(LiveSession::new(session.to_owned()));
+        let new = || Arc::new(LiveSession::new(session.to_owned(), reads()));
         Arc::clone(live.entry(session.to_owned()).or_insert_with(new))
     }
 
@@ -265,6 +141,7 @@ impl AgentSessions {
     /// Removes a session from memory.
     fn forget(&self, session: &str) {
         lock(&self.live).remove(session);
+        self.summaries.remove(session);
     }
 
     /// Calls an MCP server with approved arguments.
@@ -303,15 +180,22 @@ pub(crate) fn open(host: &Arc<Host>, session: &str) -> Result<Arc<LiveSession>, 
         _ => None,
     });
     let settings = started.ok_or_else(|| no_session(session))?;
-    let live = sessions.live(session);
+    let reads = reads::recorded(host, session)?;
+    let live = sessions.live_with(session, || reads);
+    live.ring.continue_after(first_event_number());
     live.add_blocks(log.iter().filter_map(LogEntry::known).map(block_count).sum());
     withdraw_dangling(host, session, &log)?;
     let agent_host: SharedHost = Arc::new(AgentHost::new(host));
     let agent = AgentSession::resume(session, &log, settings, Arc::new(catalog), agent_host)
         .map_err(|error| Failure::new(ErrorKind::Unavailable, error.to_string()).hint(error.hint))?;
-    // Cannot be set: opened under the lock.
-    let _ = live.agent.set(agent);
+    live.set_agent(agent);
+    follow_proposals(host, session, &log);
     Ok(live)
+}
+
+/// Returns a number that is higher than those of all events of earlier engines, none of which had a million events a second.
+fn first_event_number() -> u64 {
+    u64::try_from(now()).unwrap_or(0).saturating_mul(1_000)
 }
 
 /// Withdraws the pending changes of calls that the log answers "cancelled". Proposals, whose calls have ended, stay.
@@ -345,8 +229,7 @@ pub(crate) fn start(
     let started = AgentSession::fork(identity, settings, Arc::new(catalog), agent_host, conversation);
     match started {
         Ok(agent) => {
-            // Cannot be set: the id is new.
-            let _ = live.agent.set(agent);
+            live.set_agent(agent);
             Ok(live)
         }
         Err(error) => {
@@ -359,10 +242,13 @@ pub(crate) fn start(
 /// Ends a session and removes its history. Files stay as they are. Call it on a blocking thread.
 pub(crate) fn clear(host: &Arc<Host>, session: &str) -> Result<(), Failure> {
     let live = open(host, session)?;
+    // Before the interrupt, which would end a paused request as abandoned by its client.
+    host.proxy.interceptor.end_session(session);
     if let Some(agent) = live.agent() {
         agent.interrupt(sayso_agent::ClearQueue::Yes);
     }
     live.commands.kill_all();
+    // Requests that the agent sent in between.
     host.proxy.interceptor.end_session(session);
     let cleared = sayso_gate::NewAgentEntry {
         session,

@@ -81,6 +81,14 @@ impl EventRing {
         number
     }
 
+    /// Continues after a number, which is higher than those of an earlier engine. No effect if there are events.
+    pub(crate) fn continue_after(&self, number: u64) {
+        let mut state = self.state();
+        if state.last == 0 {
+            (state.last, state.invocation_start) = (number, number + 1);
+        }
+    }
+
     /// Returns the number of the last event.
     pub(crate) fn last(&self) -> u64 {
         self.state().last

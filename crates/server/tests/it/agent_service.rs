@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::scene::Scene;
 
-fn patch() -> proto::SessionSettingsPatch {
+pub(crate) fn patch() -> proto::SessionSettingsPatch {
     proto::SessionSettingsPatch {
         model: Some("test".to_owned()),
         dialect: Some("anthropic-messages".to_owned()),
@@ -21,17 +21,17 @@ fn patch() -> proto::SessionSettingsPatch {
     }
 }
 
-async fn start(client: &Client) -> String {
+pub(crate) async fn start(client: &Client) -> String {
     client.start_agent_session(SessionSource::New, patch(), None).await.unwrap().session
 }
 
-async fn invoke(client: &Client, session: &str, prompt: &str) -> Invocation {
+pub(crate) async fn invoke(client: &Client, session: &str, prompt: &str) -> Invocation {
     let request = proto::InvokeRequest { session: session.to_owned(), prompt: prompt.to_owned(), ..Default::default() };
     client.invoke(request, AgentRole::Answers).await.unwrap()
 }
 
 /// Reads an invocation to its end.
-async fn rest(mut invocation: Invocation) -> Vec<proto::InvokeEvent> {
+pub(crate) async fn rest(mut invocation: Invocation) -> Vec<proto::InvokeEvent> {
     let mut events = Vec::new();
     while let Some(event) = invocation.next().await.unwrap() {
         events.push(event);
@@ -40,7 +40,7 @@ async fn rest(mut invocation: Invocation) -> Vec<proto::InvokeEvent> {
 }
 
 /// Reads up to the first event that matches.
-async fn until(invocation: &mut Invocation, matches: impl Fn(&Event) -> bool) -> Event {
+pub(crate) async fn until(invocation: &mut Invocation, matches: impl Fn(&Event) -> bool) -> Event {
     loop {
         let event = invocation.next().await.unwrap().expect("the invocation goes on");
         if let Some(event) = event.event.filter(|event| matches(event)) {
@@ -49,7 +49,7 @@ async fn until(invocation: &mut Invocation, matches: impl Fn(&Event) -> bool) ->
     }
 }
 
-fn end(events: &[proto::InvokeEvent]) -> &proto::InvocationFinished {
+pub(crate) fn end(events: &[proto::InvokeEvent]) -> &proto::InvocationFinished {
     match events.last().and_then(|event| event.event.as_ref()) {
         Some(Event::Finished(finished)) => finished,
         other => panic!("{other:?}"),

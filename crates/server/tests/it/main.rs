@@ -9,8 +9,12 @@
 )]
 
 mod admission;
+mod agent_actions;
 mod agent_conversations;
+mod agent_payloads;
+mod agent_restart;
 mod agent_service;
+mod agent_sources;
 mod agents;
 mod channels;
 mod confinement;

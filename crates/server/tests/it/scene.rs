@@ -9,10 +9,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use sayso_api::client::{
-    AbstractSocket, ChangeDetails, Client, Dial, Loopback, PreviewDetail, ProposeMode, Proposed, Socket, Token,
+    AbstractSocket, ChangeDetails, Client, Connection, Dial, Loopback, PreviewDetail, ProposeMode, Proposed, Socket,
+    Token,
 };
 use sayso_gate::{NoNotify, Rules, SnapshotLimits};
-use sayso_review::{Answer, ChangeRecord, Decider, Defaults, Layer, LayerTrust, Origin, Rule, Verdict};
+use sayso_review::{Answer, ChangeRecord, Decider, Defaults, Layer, LayerTrust, Origin, Rule, Ruling, Verdict};
 use sayso_server::{
     CredentialHeader, Current, EngineOptions, EngineSocket, Failure, HttpOptions, PortChoice, RuleText, Server,
     Settings, Stop, Timing, WorkMonitor,
@@ -139,6 +140,11 @@ impl Scene {
         }
     }
 
+    /// A client on the verdict socket of whichever engine runs.
+    pub(crate) fn lasting_client(&self) -> Client {
+        Client::new(Arc::new(NewestVerdictSocket(self.journal())), None)
+    }
+
     /// Starts a server at a free port.
     pub(crate) fn serve(&self) -> Running {
         self.serve_as(|_| {})
@@ -159,9 +165,19 @@ impl Scene {
 
     /// Starts a server whose upstream `anthropic` is a scripted model.
     pub(crate) fn serve_with_model(&self, url: String) -> Running {
-        let settings = Fixed { layers: Vec::new(), deadline: None, model: Some(url), told: AtomicBool::new(false) };
+        self.serve_with_model_as(url, |_| {})
+    }
+
+    pub(crate) fn serve_with_model_as(&self, url: String, change: impl FnOnce(&mut HttpOptions)) -> Running {
+        // As in the defaults of the command line.
+        let reads = Rule { tool: vec!["Read".to_owned()], ..Rule::new(Ruling::Allow) };
+        let (trust, defaults) = (LayerTrust::Trusted, Defaults::default());
+        let layers = vec![Layer { file: "config.toml".to_owned(), trust, defaults, rules: vec![reads] }];
+        let settings = Fixed { layers, deadline: None, model: Some(url), told: AtomicBool::new(false) };
         let options = EngineOptions { settings: Box::new(settings), ..self.options() };
-        self.start(Server::start(options, Self::http()).unwrap())
+        let mut http = Self::http();
+        change(&mut http);
+        self.start(Server::start(options, http).unwrap())
     }
 
     pub(crate) fn serve_as(&self, change: impl FnOnce(&mut HttpOptions)) -> Running {
@@ -190,6 +206,16 @@ impl Scene {
         let thread = std::thread::spawn(move || server.run().unwrap());
         let (socket, verdicts) = (socket.path(), socket.verdict_socket().unwrap());
         Running { address, socket, verdicts, login, stop, work, thread: Some(thread) }
+    }
+}
+
+/// The verdict socket of the newest engine of a journal. Each engine has a name of its own.
+#[derive(Debug)]
+struct NewestVerdictSocket(PathBuf);
+
+impl Dial for NewestVerdictSocket {
+    fn dial(&self) -> futures::future::BoxFuture<'static, std::io::Result<Connection>> {
+        AbstractSocket(EngineSocket::new(&self.0).verdict_socket().unwrap_or_default()).dial()
     }
 }
 

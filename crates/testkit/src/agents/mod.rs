@@ -130,10 +130,9 @@ impl Agent {
         arguments.retain(|argument| argument != "--trust-folder");
         let at = if self == Self::Codex || self == Self::Opencode { 1 } else { arguments.len() };
         let more: &[&str] = match self {
-            Self::Claude | Self::Copilot => &["--continue"],
+            Self::Claude | Self::Copilot | Self::Opencode => &["--continue"],
             Self::Codex => &["resume", "--last"],
             Self::Gemini => &["--resume", "latest"],
-            Self::Opencode => &["--continue"],
         };
         arguments.splice(at..at, more.iter().map(|argument| (*argument).to_owned()));
         arguments

@@ -14,6 +14,7 @@ impl From<AgentEntryKind> for Kind {
             AgentEntryKind::Log => Self::Log,
             AgentEntryKind::Settings => Self::Settings,
             AgentEntryKind::Todos => Self::Todos,
+            AgentEntryKind::Reads => Self::Reads,
             AgentEntryKind::Cleared => Self::Cleared,
         }
     }
@@ -28,6 +29,7 @@ impl TryFrom<Kind> for AgentEntryKind {
             Kind::Log => Self::Log,
             Kind::Settings => Self::Settings,
             Kind::Todos => Self::Todos,
+            Kind::Reads => Self::Reads,
             Kind::Cleared => Self::Cleared,
         })
     }

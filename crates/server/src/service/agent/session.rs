@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sayso_agent::log::entries_from_request;
-use sayso_agent::{History, SessionState, TodoChange, WriteTodosError};
+use sayso_agent::{SessionState, TodoChange, WriteTodosError};
 use sayso_api::convert::BadMessage;
 use sayso_api::proto;
 use sayso_api::proto::agent_session::State;
@@ -124,48 +124,34 @@ fn describe_live(host: &Host, live: &LiveSession) -> Result<proto::AgentSession,
 fn describe(host: &Host, record: &SessionRecord) -> Result<Option<proto::AgentSession>, Failure> {
     let live = host.agent_sessions.find_live(&record.session);
     let running = live.as_ref().and_then(|live| live.agent());
-    let history = match running {
-        Some(agent) => agent.history(),
-        None => {
-            let log = agent_sessions::read_log(host, &record.session)?;
-            if log.is_empty() {
-                return Ok(None);
-            }
-            History::fold(&log)
-        }
-    };
+    let Some(summary) = agent_sessions::summary(host, &record.session)? else { return Ok(None) };
     let state = match (&live, running) {
         (Some(live), _) if live.is_waiting() => State::Waiting,
         (_, Some(agent)) if agent.state() == SessionState::Running => State::Running,
         // A subagent runs within its parent.
-        (Some(_), None) if history.running().is_some() => State::Running,
-        (None, _) if history.running().is_some() => State::Interrupted,
+        (Some(_), None) if summary.is_running => State::Running,
+        (None, _) if summary.is_running => State::Interrupted,
         _ => State::Idle,
     };
     let is_branch_rule = |rule: &Rule| rule.name.as_deref() == Some(BRANCH_RULE);
     let has_branch = record.status == SessionStatus::Active && record.rules.iter().any(is_branch_rule);
     let active = live.as_ref().map_or(0, |live| live.active());
-    let active = if active > 0 { active } else { last_entry_time(host, &record.session)?.unwrap_or(record.time) };
+    let active = if active > 0 { active } else { summary.active };
     Ok(Some(proto::AgentSession {
         session: record.session.clone(),
-        title: history.title().to_owned(),
+        title: summary.title.clone(),
         state: state.into(),
-        settings: history.settings().map(session_settings).into(),
+        settings: summary.settings.as_ref().map(session_settings).into(),
         started_ms: record.time,
         active_ms: active,
-        turns: history.completed_turns(),
+        turns: summary.completed_turns,
         queued: running.map_or(0, |agent| u32::try_from(agent.queued()).unwrap_or(u32::MAX)),
-        fork_of: history.fork_of(),
+        fork_of: summary.fork_of,
         parent: record.parent.clone(),
         last_event: live.as_ref().map_or(0, |live| live.ring.last()),
         branch: if has_branch { current_branch(host) } else { None },
         ..Default::default()
     }))
-}
-
-fn last_entry_time(host: &Host, session: &str) -> Result<Option<i64>, Failure> {
-    let last = host.gate.read(|history| history.last_agent_entry(session, sayso_review::AgentEntryKind::Log))?;
-    Ok(last.map(|entry| entry.time))
 }
 
 fn current_branch(host: &Host) -> Option<String> {
