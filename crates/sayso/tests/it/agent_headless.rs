@@ -20,14 +20,14 @@ const DIALECTS: [(&str, &str, &str); 4] = [
 ];
 
 /// A running `sayso -p --json`.
-struct Task {
+pub(crate) struct Task {
     child: Child,
     events: std::io::Lines<BufReader<ChildStdout>>,
-    session: String,
+    pub(crate) session: String,
 }
 
 impl Task {
-    fn start(scene: &Scene, model: &ModelServer, variable: &str, arguments: &[&str]) -> Self {
+    pub(crate) fn start(scene: &Scene, model: &ModelServer, variable: &str, arguments: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_sayso"))
             .args(["-p", "--json"])
             .args(arguments)
@@ -54,7 +54,7 @@ impl Task {
     }
 
     /// Reads up to the next change that waits.
-    fn waiting_change(&mut self) -> String {
+    pub(crate) fn waiting_change(&mut self) -> String {
         let mut seen = Vec::new();
         while let Some(event) = self.next() {
             if event["status"]["state"] == "STATE_WAITING"
@@ -68,7 +68,7 @@ impl Task {
     }
 
     /// Reads the rest, and returns it with the exit code.
-    fn finish(mut self) -> (Vec<Value>, i32) {
+    pub(crate) fn finish(mut self) -> (Vec<Value>, i32) {
         let mut events = Vec::new();
         while let Some(event) = self.next() {
             events.push(event);

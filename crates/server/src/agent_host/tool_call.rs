@@ -6,7 +6,7 @@ use std::sync::Arc;
 use sayso_agent::host::{
     ActionOutcome, ActionResult, CallOrigin, DelegationPermit, FileText, ReadProblem, ToolRequest,
 };
-use sayso_gate::{AskMode, BufferRead, Editors as _, Submission};
+use sayso_gate::{AskMode, BufferRead, Editors as _, Submission, ToolReport};
 use sayso_proxy::FetchLimits;
 use sayso_review::{
     BUILT_IN_AGENT, ChangeId, ChangeStatus, ErrorKind, Grants, Intent, Origin, PathGlobs, Ruling, Subject, WsPath,
@@ -19,6 +19,7 @@ use super::SessionHost;
 use super::change::{Decided, IntentOf, decide, finish, on_thread};
 use crate::editors::EditorRegistry;
 use crate::failure::Failure;
+use crate::host::{Host, now};
 
 /// Tools that read files of the workspace. Rules apply to them as to those of any agent.
 const READING_TOOLS: [&str; 5] = ["Read", "List", "Glob", "Grep", "Diff"];
@@ -145,10 +146,16 @@ pub(super) async fn call(host: &SessionHost, call: &CallOrigin, request: ToolReq
     let mut running = EndOnDrop { host: host.clone(), change: Some(change) };
     let done = match request {
         ToolRequest::Fetch(step) => fetch(host, step, &approved).await,
-        ToolRequest::Mcp { server, tool, .. } => host.host.agent_sessions.call_mcp(&server, &tool, approved).await,
+        ToolRequest::Mcp { server, tool, .. } => {
+            host.host.agent_sessions.call_mcp(&host.host, &server, &tool, &approved).await
+        }
     };
     running.change = None;
-    if let Err(failure) = finish(&host.host, change, None).await {
+    let ended = match &done {
+        Ok(_) => finish(&host.host, change, None).await,
+        Err(message) => finish_failed(&host.host, call, message).await,
+    };
+    if let Err(failure) = ended {
         tracing::warn!(change, reason = failure.message, "cannot record the end of a tool call");
     }
     let (outcome, message) = match done {
@@ -156,6 +163,16 @@ pub(super) async fn call(host: &SessionHost, call: &CallOrigin, request: ToolReq
         Err(message) => (ActionOutcome::Failed, message),
     };
     ActionResult { change: Some(change), outcome, message }
+}
+
+/// Records the end of a permitted call whose tool failed. It may have changed files all the same.
+async fn finish_failed(host: &Arc<Host>, call: &CallOrigin, message: &str) -> Result<(), Failure> {
+    let (session, call, message) = (call.session.clone(), call.call.clone(), message.to_owned());
+    on_thread(host, move |host| {
+        let report = ToolReport::Failed(&message);
+        Ok(host.gate.finish_matching(Some(&session), Some(&call), report, now()).map(drop)?)
+    })
+    .await
 }
 
 /// Records the end of an interrupted call.

@@ -5,6 +5,7 @@
 
 mod catalog;
 mod follow;
+mod mcp;
 mod ring;
 mod surface_requests;
 
@@ -30,6 +31,8 @@ use crate::settings::AgentDefaults;
 
 pub(crate) use catalog::invalid as invalid_settings;
 pub(crate) use follow::follow;
+use mcp::McpConnections;
+pub(crate) use mcp::connect_servers;
 pub(crate) use ring::{EventRing, RingRead};
 pub use surface_requests::SurfaceTiming;
 pub(crate) use surface_requests::{AttachedSurface, RequestKind, Submitted, SurfaceRequests};
@@ -40,7 +43,8 @@ const PAGE_SIZE: usize = 500;
 /// The sessions of an engine.
 #[derive(Debug)]
 pub(crate) struct AgentSessions {
-    registry: Registry,
+    /// MCP servers, and the tools of the agent.
+    mcp: McpConnections,
     live: Mutex<BTreeMap<String, Arc<LiveSession>>>,
     /// Settings of new sessions, from the configuration.
     defaults: Mutex<AgentDefaults>,
@@ -79,6 +83,8 @@ struct LiveState {
     waiting: usize,
     /// Time of the last event.
     active: i64,
+    /// MCP servers that cannot be used, as the agent was told.
+    mcp_problems: Vec<String>,
 }
 
 /// The subject of a wait for a person.
@@ -194,7 +200,7 @@ impl LiveSession {
 impl Default for AgentSessions {
     fn default() -> Self {
         Self {
-            registry: Registry::builtin(),
+            mcp: McpConnections::default(),
             live: Mutex::default(),
             defaults: Mutex::default(),
             chosen: Mutex::default(),
@@ -207,11 +213,13 @@ impl Default for AgentSessions {
 }
 
 impl AgentSessions {
-    pub(crate) fn registry(&self) -> &Registry {
-        &self.registry
+    /// Returns the tools of the agent.
+    pub(crate) fn registry(&self) -> Arc<Registry> {
+        self.mcp.registry()
     }
 
     pub(crate) fn configure(&self, defaults: AgentDefaults) {
+        self.mcp.configure(&defaults.mcp_servers);
         *lock(&self.defaults) = defaults;
     }
 
@@ -268,9 +276,19 @@ impl AgentSessions {
     }
 
     /// Calls an MCP server with approved arguments.
-    pub(crate) async fn call_mcp(&self, server: &str, tool: &str, _arguments: Value) -> Result<String, String> {
-        // Servers are configured by the user; a tool of an unknown server never reaches the model.
-        std::future::ready(Err(format!("no MCP server `{server}` with the tool `{tool}` is connected"))).await
+    pub(crate) async fn call_mcp(
+        &self,
+        host: &Host,
+        server: &str,
+        tool: &str,
+        arguments: &Value,
+    ) -> Result<String, String> {
+        self.mcp.call(host, server, tool, arguments).await
+    }
+
+    /// Ends the MCP servers, because the engine stops.
+    pub(crate) async fn close_mcp(&self) {
+        self.mcp.close().await;
     }
 
     /// Stops all sessions, because the engine stops. Their logs tell the next engine where they were.
