@@ -53,11 +53,11 @@ fn mcp_write_is_diff_and_waits() {
     assert_eq!(scene.read("a.txt"), "one\ntwo\n", "nothing is written before the verdict");
     let shown = scene.run(&["review", &change], b"");
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
-    assert!(shown.contains("-two") && shown.contains("+2"), "{shown}");
-    scene.json(&["review", &change, "--approve", "all", "--json"]);
+    assert!(shown.contains("- two") && shown.contains("+ 2"), "{shown}");
+    assert_eq!(scene.run(&["review", &change, "--approve", "all"], b"").status.code(), Some(0));
     let denied = task.waiting_change();
     assert_eq!(scene.read("a.txt"), "one\n2\n", "the approved bytes");
-    scene.json(&["review", &denied, "--deny", "keep the numbers", "--json"]);
+    scene.run(&["review", &denied, "--deny", "keep the numbers"], b"");
     let session = task.session.clone();
     let (events, code) = task.finish();
     assert_eq!(code, 0, "{events:#?}");
