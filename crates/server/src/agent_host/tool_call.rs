@@ -9,9 +9,10 @@ use sayso_agent::host::{
 use sayso_gate::{AskMode, BufferRead, Editors as _, Submission, ToolReport};
 use sayso_proxy::FetchLimits;
 use sayso_review::{
-    BUILT_IN_AGENT, ChangeId, ChangeStatus, ErrorKind, Grants, Intent, Origin, PathGlobs, Ruling, Subject, WsPath,
+    BUILT_IN_AGENT, ChangeId, ChangeStatus, ErrorKind, Grants, Intent, Origin, PathGlobs, PathTarget, Policy,
+    PolicyQuery, Principal, Ruling, Subject, WsPath,
 };
-use sayso_tools::{Context, Delegation, FetchStep, Step, ToolError, UnsavedBuffers};
+use sayso_tools::{Context, Delegation, FetchStep, ReadFilter, Step, ToolError, UnsavedBuffers};
 use sayso_workspace::OpenError;
 use serde_json::{Value, json};
 
@@ -53,6 +54,21 @@ impl UnsavedBuffers for Buffers {
     }
 }
 
+/// Rules about single files. A search of a directory shows no file that a rule denies.
+#[derive(Debug)]
+struct DeniedFiles {
+    policy: Policy,
+    session: String,
+}
+
+impl ReadFilter for DeniedFiles {
+    fn allows(&self, path: &WsPath) -> bool {
+        let who = Principal { agent: Some(BUILT_IN_AGENT), session: Some(&self.session) };
+        let targets = [PathTarget::Inside(path.clone())];
+        self.policy.evaluate(&PolicyQuery::Read { targets: &targets }, &who).ruling != Ruling::Deny
+    }
+}
+
 /// Checks a call, and executes it if it only reads.
 pub(super) async fn prepare(host: &SessionHost, call: &CallOrigin, arguments: &Value) -> Result<Step, ToolError> {
     let mut arguments = arguments.clone();
@@ -75,7 +91,11 @@ pub(super) async fn prepare(host: &SessionHost, call: &CallOrigin, arguments: &V
         let grants = Grants { tools, read: everything.clone(), write: everything };
         let buffers = Buffers::read(&host.editors);
         let context = Context::new(&host.workspace, &grants).with_buffers(&buffers).with_reads(&live.reads);
-        Ok(registry.prepare(&tool, &arguments, &context))
+        if !READING_TOOLS.contains(&tool.as_str()) {
+            return Ok(registry.prepare(&tool, &arguments, &context));
+        }
+        let denied = DeniedFiles { policy: host.gate.session_policy(&live.id)?, session: live.id.clone() };
+        Ok(registry.prepare(&tool, &arguments, &context.with_filter(&denied)))
     })
     .await;
     if let Some(change) = permitted
