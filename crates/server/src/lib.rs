@@ -58,6 +58,7 @@ pub use failure::Failure;
 pub use kernel_marks::{is_marked, marked_peer};
 pub use listen::Timing;
 pub use login::Logins;
+pub use sayso_mcp::ServerConfig as McpServerConfig;
 pub use settings::{AgentDefaults, CredentialHeader, Current, RuleText, Settings};
 pub use start::{EngineOptions, HttpOptions, InProcessEngine, PORT, PortChoice, Server, StartError, Stop, loopback};
 pub use takeover::TakeoverRequest;

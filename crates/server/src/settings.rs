@@ -43,6 +43,8 @@ pub struct AgentDefaults {
     pub dialects: BTreeMap<String, Vec<String>>,
     /// Environment variables with keys. Commands of the agent do not get them.
     pub key_variables: Vec<String>,
+    /// MCP servers by name.
+    pub mcp_servers: BTreeMap<String, sayso_mcp::ServerConfig>,
 }
 
 /// A header with the key of an upstream.

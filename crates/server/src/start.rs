@@ -187,6 +187,7 @@ impl Opened {
         // First, so that new clients look for another engine.
         socket.remove_all();
         host.agent_sessions.stop();
+        host.agent_sessions.close_mcp().await;
         host.proxy.interceptor.stop();
         host.gate.end_stream();
         while tasks.join_next().await.is_some() {}

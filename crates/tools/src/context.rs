@@ -19,6 +19,12 @@ pub trait UnsavedBuffers: std::fmt::Debug + Send + Sync {
     fn text(&self, location: &WsPath) -> Option<String>;
 }
 
+/// Restriction of reads beyond the grants, such as rules that deny single files.
+pub trait ReadFilter: std::fmt::Debug + Send + Sync {
+    /// `true` if the file may be read. Searches call it for every file. Paths are as named and after all symlinks.
+    fn allows(&self, path: &WsPath) -> bool;
+}
+
 /// Content of a file as its user sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FileContent {
@@ -43,12 +49,13 @@ pub struct Context<'a> {
     grants: &'a Grants,
     buffers: Option<&'a dyn UnsavedBuffers>,
     reads: Option<&'a ReadLog>,
+    filter: Option<&'a dyn ReadFilter>,
 }
 
 impl<'a> Context<'a> {
     /// Creates a context without unsaved texts and without a log of reads.
     pub fn new(workspace: &'a Workspace, grants: &'a Grants) -> Self {
-        Self { workspace, grants, buffers: None, reads: None }
+        Self { workspace, grants, buffers: None, reads: None, filter: None }
     }
 
     /// Reads files through the unsaved texts of editors.
@@ -61,6 +68,12 @@ impl<'a> Context<'a> {
     #[must_use]
     pub fn with_reads(self, reads: &'a ReadLog) -> Self {
         Self { reads: Some(reads), ..self }
+    }
+
+    /// Leaves files out that the filter does not allow. Naming one is an error.
+    #[must_use]
+    pub fn with_filter(self, filter: &'a dyn ReadFilter) -> Self {
+        Self { filter: Some(filter), ..self }
     }
 
     pub(crate) fn grants(&self) -> &Grants {
@@ -207,8 +220,15 @@ impl<'a> Context<'a> {
     }
 
     fn check(&self, path: &WsPath) -> Result<(), ToolError> {
-        if self.grants.read.allow(path) { Ok(()) } else { Err(not_granted(path)) }
+        if !self.grants.read.allow(path) {
+            return Err(not_granted(path));
+        }
+        if self.filter.is_none_or(|filter| filter.allows(path)) { Ok(()) } else { Err(denied_by_rule(path)) }
     }
+}
+
+fn denied_by_rule(path: &WsPath) -> ToolError {
+    ToolError::new(ErrorKind::ToolDenied, format!("a rule denies reading `{path}`"))
 }
 
 fn not_granted(path: &WsPath) -> ToolError {

@@ -31,7 +31,7 @@ mod step;
 mod todo;
 mod write;
 
-pub use context::{Context, FILE_LIMIT, UnsavedBuffers};
+pub use context::{Context, FILE_LIMIT, ReadFilter, UnsavedBuffers};
 pub use diff::{BinaryContent, MAX_CONTEXT_LINES, MAX_DIFF_BYTES, diff_object};
 pub use error::ToolError;
 pub use exec::terminal_reason;

@@ -71,6 +71,13 @@ impl Gate {
         engine.assess(&submission, rules)
     }
 
+    /// Returns the present rules for a session, compiled, to decide about many files at once.
+    pub fn session_policy(&self, session: &str) -> Result<Policy, GateError> {
+        let state = self.state();
+        let added = state.engine.history().session_rules(Some(session))?;
+        Ok(state.rules.snapshot(Some(session), &added).policy()?)
+    }
+
     /// Returns the decision of policy on a request to a model; `None` if no rule is about requests.
     pub fn evaluate_request(
         &self,

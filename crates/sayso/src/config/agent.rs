@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use http::Uri;
 use sayso_agent::Limits;
 use sayso_review::ErrorKind;
-use sayso_server::{AgentDefaults, CredentialHeader};
+use sayso_server::{AgentDefaults, CredentialHeader, McpServerConfig};
 use serde::Deserialize;
 
 use super::file::Span;
 use super::request::{UpstreamSetting, credential_header};
-use super::{IgnoredSetting, Valued};
+use super::{IgnoredSetting, ValueOrigin, Valued};
 use crate::error::CliError;
 
 /// Size of the largest file with a key.
@@ -43,6 +43,9 @@ pub(super) struct AgentTable {
     show_thinking: Option<bool>,
 }
 
+/// The tables `[mcp_servers.NAME]`.
+pub(super) type McpTables = BTreeMap<String, McpServerConfig>;
+
 /// Settings of the built-in agent, with their origins.
 #[derive(Debug)]
 pub(crate) struct AgentSettings {
@@ -52,6 +55,7 @@ pub(crate) struct AgentSettings {
     pub(crate) scenario: Valued<Option<String>>,
     pub(crate) limits: Valued<Limits>,
     pub(crate) show_thinking: Valued<bool>,
+    pub(crate) mcp_servers: BTreeMap<String, Valued<McpServerConfig>>,
 }
 
 impl AgentSettings {
@@ -63,10 +67,17 @@ impl AgentSettings {
             scenario: Valued::default(None),
             limits: Valued::default(Limits::default()),
             show_thinking: Valued::default(true),
+            mcp_servers: BTreeMap::new(),
         }
     }
 
-    pub(super) fn apply(&mut self, table: AgentTable, file: &str) {
+    pub(super) fn apply(&mut self, table: AgentTable, servers: McpTables, file: &str) {
+        for (name, server) in servers {
+            // A workspace cannot replace a server of the user.
+            self.mcp_servers
+                .entry(name)
+                .or_insert_with(|| Valued { value: server, origin: ValueOrigin::File(file.to_owned()) });
+        }
         self.model.set(table.model.map(Some), file);
         self.dialect.set(table.dialect.map(Some), file);
         self.upstream.set(table.upstream.map(Some), file);
@@ -98,6 +109,7 @@ impl AgentSettings {
             scenarios,
             dialects: named().map(|(name, setting)| (name.clone(), setting.dialects.clone())).collect(),
             key_variables: named().flat_map(|(name, setting)| key_variables(name, setting)).collect(),
+            mcp_servers: self.mcp_servers.iter().map(|(name, server)| (name.clone(), server.value.clone())).collect(),
         }
     }
 }
@@ -123,6 +135,26 @@ pub(super) fn restrict(table: &mut AgentTable, is_trusted: bool, ignored: &mut V
         ignore("agent", is_set || has_limits || table.show_thinking.is_some(), "the file is not trusted");
         *table = AgentTable::default();
     }
+}
+
+/// Removes the servers of a workspace's file that is not trusted: each is a program that the agent starts.
+pub(super) fn restrict_servers(servers: &mut McpTables, is_trusted: bool, ignored: &mut Vec<IgnoredSetting>) {
+    if !is_trusted && !servers.is_empty() {
+        servers.clear();
+        ignored.push(IgnoredSetting { key: "mcp_servers", reason: "the file is not trusted" });
+    }
+}
+
+/// Checks the servers of a file.
+pub(super) fn check_servers(servers: &McpTables, file: &str) -> Result<(), CliError> {
+    for (name, server) in servers {
+        server.transport(name).map_err(|error| {
+            CliError::invalid_input(format!("cannot read {file}"))
+                .because(error.to_string())
+                .hint(format!("correct [mcp_servers.{name}]"))
+        })?;
+    }
+    Ok(())
 }
 
 /// Returns the variables that may have the key of an upstream.
@@ -286,6 +318,26 @@ mod tests {
         let text = failed.unwrap_err().message_with_hint();
         assert!(text.contains("GEMINI_API_KEY") && text.contains("/no/keys/gemini"), "{text}");
         assert!(text.contains("sayso demo"), "{text}");
+    }
+
+    #[test]
+    fn untrusted_workspace_adds_no_mcp_server() {
+        let tables = || toml::from_str::<McpTables>("[files]\ncommand = 'theirs'").unwrap();
+        let (mut untrusted, mut trusted, mut ignored) = (tables(), tables(), Vec::new());
+        restrict_servers(&mut untrusted, false, &mut ignored);
+        restrict_servers(&mut trusted, true, &mut ignored);
+        assert_eq!((untrusted.len(), trusted.len(), ignored.len()), (0, 1, 1));
+        let mut settings = AgentSettings::built_in();
+        settings.apply(AgentTable::default(), toml::from_str("[files]\ncommand = 'mine'").unwrap(), "user");
+        settings.apply(AgentTable::default(), trusted, "workspace");
+        assert_eq!(settings.mcp_servers["files"].value.command.as_deref(), Some("mine"));
+    }
+
+    #[test]
+    fn contradictory_mcp_server_is_named_with_file() {
+        let tables = toml::from_str::<McpTables>("[files]\ncommand = 'x'\nurl = 'https://x.example'").unwrap();
+        let text = check_servers(&tables, "config.toml").unwrap_err().message_with_hint();
+        assert!(text.contains("config.toml") && text.contains("[mcp_servers.files]"), "{text}");
     }
 
     #[test]

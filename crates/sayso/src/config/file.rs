@@ -7,7 +7,7 @@ use sayso_review::{Defaults, Rule};
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::agent::AgentTable;
+use super::agent::{AgentTable, McpTables, check_servers};
 use super::request::{RequestTable, UpstreamTable};
 use crate::error::CliError;
 
@@ -35,6 +35,8 @@ pub(super) struct File {
     pub(super) upstream: BTreeMap<String, UpstreamTable>,
     #[serde(default)]
     pub(super) agent: AgentTable,
+    #[serde(default)]
+    pub(super) mcp_servers: McpTables,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -103,10 +105,12 @@ impl File {
             let line = String::from_utf8_lossy(&bytes[..error.valid_up_to()]).matches('\n').count() + 1;
             bad(Some(line), "it is not UTF-8".to_owned())
         })?;
-        toml::from_str(text).map_err(|error| {
+        let file: Self = toml::from_str(text).map_err(|error| {
             let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
             bad(line, error.message().to_owned())
-        })
+        })?;
+        check_servers(&file.mcp_servers, name)?;
+        Ok(file)
     }
 }
 

@@ -223,7 +223,7 @@ impl Config {
         self.on_failure.set(file.hook.on_failure, name);
         self.deadline.set(file.decide.deadline.map(|span| Some(span.0)), name);
         self.requests.apply(file.request, file.upstream, name);
-        self.agent.apply(file.agent, name);
+        self.agent.apply(file.agent, file.mcp_servers, name);
         self.layers.push(Layer { file: name.to_owned(), trust, defaults: file.policy, rules: file.rule });
     }
 
@@ -248,6 +248,7 @@ impl Config {
         }
         request::restrict(&mut file.request, &mut file.upstream, is_trusted, &mut self.ignored);
         agent::restrict(&mut file.agent, is_trusted, &mut self.ignored);
+        agent::restrict_servers(&mut file.mcp_servers, is_trusted, &mut self.ignored);
         self.apply(file, WORKSPACE_FILE, trust);
     }
 }

@@ -89,6 +89,10 @@ fn settings(config: &Config, policy: &Policy) -> Vec<ShownSetting> {
     }
     let Valued { value, origin } = &agent.show_thinking;
     add("agent.show_thinking", value.to_string(), json!(value), origin);
+    for (name, Valued { value, origin }) in &agent.mcp_servers {
+        let start = value.command.as_ref().or(value.url.as_ref()).cloned().unwrap_or_default();
+        add(&format!("mcp_servers.{name}"), start.clone(), json!(start), origin);
+    }
     request::settings(&config.requests, &mut add);
     settings
 }

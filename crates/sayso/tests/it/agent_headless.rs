@@ -20,14 +20,14 @@ const DIALECTS: [(&str, &str, &str); 4] = [
 ];
 
 /// A running `sayso -p --json`.
-struct Task {
+pub(crate) struct Task {
     child: Child,
     events: std::io::Lines<BufReader<ChildStdout>>,
-    session: String,
+    pub(crate) session: String,
 }
 
 impl Task {
-    fn start(scene: &Scene, model: &ModelServer, variable: &str, arguments: &[&str]) -> Self {
+    pub(crate) fn start(scene: &Scene, model: &ModelServer, variable: &str, arguments: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_sayso"))
             .args(["-p", "--json"])
             .args(arguments)
@@ -54,7 +54,7 @@ impl Task {
     }
 
     /// Reads up to the next change that waits.
-    fn waiting_change(&mut self) -> String {
+    pub(crate) fn waiting_change(&mut self) -> String {
         let mut seen = Vec::new();
         while let Some(event) = self.next() {
             if event["status"]["state"] == "STATE_WAITING"
@@ -68,7 +68,7 @@ impl Task {
     }
 
     /// Reads the rest, and returns it with the exit code.
-    fn finish(mut self) -> (Vec<Value>, i32) {
+    pub(crate) fn finish(mut self) -> (Vec<Value>, i32) {
         let mut events = Vec::new();
         while let Some(event) = self.next() {
             events.push(event);
@@ -194,6 +194,75 @@ fn killed_agent_resumes_to_same_end() {
     assert!(model.requests().pop().unwrap().to_string().contains("cancelled"), "the dangling call is answered");
     let (status, _) = scene.json(&["status", "--json"]);
     assert_eq!(status["pending"], 0, "the change of the lost call is withdrawn: {status}");
+}
+
+#[test]
+fn search_shows_no_denied_file() {
+    let scene = Scene::new(&[("notes.txt", NOTES), ("secret.txt", b"seven seas\n")]);
+    scene.configure("[[rule]]\nthen = \"deny\"\nread = [\"secret.txt\"]\n");
+    let model = ModelServer::start([Turn::calls("Grep", json!({"pattern": "seven"})), Turn::says("Found.")]);
+    let (events, code) = Task::start(&scene, &model, "SAYSO_ANTHROPIC_UPSTREAM", &["Search"]).finish();
+    assert_eq!(code, 0, "{events:#?}");
+    let result = model.requests().pop().unwrap().to_string();
+    assert!(result.contains("notes.txt") && !result.contains("seven seas"), "{result}");
+}
+
+/// Points in the task at which an engine is killed: the number of events that a client has seen.
+const KILLS: u64 = 20;
+/// Events of the longest run, about.
+const MAX_EVENTS: u64 = 24;
+
+/// Returns a number below a limit, the same for the same seed and step.
+fn seeded(seed: u64, step: u64, limit: u64) -> u64 {
+    let mixed = (seed ^ step.wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    (mixed ^ (mixed >> 31)) % limit
+}
+
+#[test]
+fn killed_engine_resumes_to_same_end() {
+    let seed = std::env::var("SAYSO_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(29);
+    println!("SAYSO_SEED={seed}");
+    let mut interrupted = 0;
+    for kill in 0..KILLS {
+        let (dialect, upstream, variable) = DIALECTS[usize::try_from(kill % 4).unwrap()];
+        let events = seeded(seed, kill, MAX_EVENTS);
+        let scene = Scene::new(&[("notes.txt", NOTES)]);
+        scene.configure("[policy]\nwrite = \"allow\"\nrun = \"allow\"\n");
+        let write = || Turn::calls("Write", json!({"path": "notes.txt", "content": changed("one")}));
+        let model = ModelServer::start([
+            Turn::calls("Read", json!({"path": "notes.txt"})),
+            Turn::calls("TodoWrite", json!({"todos": [{"text": "check the file"}]})),
+            write(),
+            Turn::calls("Exec", json!({"command": "wc -l notes.txt"})),
+            Turn::says("Done without a kill."),
+        ]);
+        let arguments = ["--model", "test-model", "--dialect", dialect, "--upstream", upstream];
+        let first = [&arguments[..], &["Shout"]].concat();
+        let mut task = Task::start(&scene, &model, variable, &first);
+        for _ in 0..events {
+            if task.next().is_none() {
+                break;
+            }
+        }
+        task.child.kill().unwrap();
+        task.child.wait().unwrap();
+        let session = task.session.clone();
+        // Repeats the call, as a model would that reads of a cancelled one.
+        let model = ModelServer::start([write(), Turn::says("All done.")]);
+        let again = [&["--resume", session.as_str()], &["Go on"][..]].concat();
+        let (events, code) = Task::start(&scene, &model, variable, &again).finish();
+        let label = format!("{dialect}, kill {kill}");
+        assert_eq!(code, 0, "{label}: {events:#?}");
+        assert_eq!(events.last().unwrap()["finished"]["text"], "All done.", "{label}");
+        assert_eq!(scene.read("notes.txt"), changed("one"), "{label}");
+        let (status, _) = scene.json(&["status", "--json"]);
+        assert_eq!(status["pending"], 0, "{label}: {status}");
+        let last = model.requests().pop().unwrap().to_string();
+        interrupted += u64::from(last.contains("cancelled"));
+        scene.json(&["undo", "--session", &session, "--json"]);
+        assert_eq!(scene.read("notes.txt").as_bytes(), NOTES, "{label}: undo restores every byte");
+    }
+    println!("{KILLS} kills, {interrupted} of them with an open call");
 }
 
 #[test]

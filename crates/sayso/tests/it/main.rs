@@ -9,6 +9,7 @@
 mod agent_commands;
 mod agent_conformance;
 mod agent_headless;
+mod agent_mcp;
 mod agent_messages;
 mod agent_processes;
 mod agent_scene;

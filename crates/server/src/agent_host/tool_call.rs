@@ -6,12 +6,13 @@ use std::sync::Arc;
 use sayso_agent::host::{
     ActionOutcome, ActionResult, CallOrigin, DelegationPermit, FileText, ReadProblem, ToolRequest,
 };
-use sayso_gate::{AskMode, BufferRead, Editors as _, Submission};
+use sayso_gate::{AskMode, BufferRead, Editors as _, Submission, ToolReport};
 use sayso_proxy::FetchLimits;
 use sayso_review::{
-    BUILT_IN_AGENT, ChangeId, ChangeStatus, ErrorKind, Grants, Intent, Origin, PathGlobs, Ruling, Subject, WsPath,
+    BUILT_IN_AGENT, ChangeId, ChangeStatus, ErrorKind, Grants, Intent, Origin, PathGlobs, PathTarget, Policy,
+    PolicyQuery, Principal, Ruling, Subject, WsPath,
 };
-use sayso_tools::{Context, Delegation, FetchStep, Step, ToolError, UnsavedBuffers};
+use sayso_tools::{Context, Delegation, FetchStep, ReadFilter, Step, ToolError, UnsavedBuffers};
 use sayso_workspace::OpenError;
 use serde_json::{Value, json};
 
@@ -19,6 +20,7 @@ use super::SessionHost;
 use super::change::{Decided, IntentOf, decide, finish, on_thread};
 use crate::editors::EditorRegistry;
 use crate::failure::Failure;
+use crate::host::{Host, now};
 
 /// Tools that read files of the workspace. Rules apply to them as to those of any agent.
 const READING_TOOLS: [&str; 5] = ["Read", "List", "Glob", "Grep", "Diff"];
@@ -52,6 +54,21 @@ impl UnsavedBuffers for Buffers {
     }
 }
 
+/// Rules about single files. A search of a directory shows no file that a rule denies.
+#[derive(Debug)]
+struct DeniedFiles {
+    policy: Policy,
+    session: String,
+}
+
+impl ReadFilter for DeniedFiles {
+    fn allows(&self, path: &WsPath) -> bool {
+        let who = Principal { agent: Some(BUILT_IN_AGENT), session: Some(&self.session) };
+        let targets = [PathTarget::Inside(path.clone())];
+        self.policy.evaluate(&PolicyQuery::Read { targets: &targets }, &who).ruling != Ruling::Deny
+    }
+}
+
 /// Checks a call, and executes it if it only reads.
 pub(super) async fn prepare(host: &SessionHost, call: &CallOrigin, arguments: &Value) -> Result<Step, ToolError> {
     let mut arguments = arguments.clone();
@@ -74,7 +91,11 @@ pub(super) async fn prepare(host: &SessionHost, call: &CallOrigin, arguments: &V
         let grants = Grants { tools, read: everything.clone(), write: everything };
         let buffers = Buffers::read(&host.editors);
         let context = Context::new(&host.workspace, &grants).with_buffers(&buffers).with_reads(&live.reads);
-        Ok(registry.prepare(&tool, &arguments, &context))
+        if !READING_TOOLS.contains(&tool.as_str()) {
+            return Ok(registry.prepare(&tool, &arguments, &context));
+        }
+        let denied = DeniedFiles { policy: host.gate.session_policy(&live.id)?, session: live.id.clone() };
+        Ok(registry.prepare(&tool, &arguments, &context.with_filter(&denied)))
     })
     .await;
     if let Some(change) = permitted
@@ -145,10 +166,16 @@ pub(super) async fn call(host: &SessionHost, call: &CallOrigin, request: ToolReq
     let mut running = EndOnDrop { host: host.clone(), change: Some(change) };
     let done = match request {
         ToolRequest::Fetch(step) => fetch(host, step, &approved).await,
-        ToolRequest::Mcp { server, tool, .. } => host.host.agent_sessions.call_mcp(&server, &tool, approved).await,
+        ToolRequest::Mcp { server, tool, .. } => {
+            host.host.agent_sessions.call_mcp(&host.host, &server, &tool, &approved).await
+        }
     };
     running.change = None;
-    if let Err(failure) = finish(&host.host, change, None).await {
+    let ended = match &done {
+        Ok(_) => finish(&host.host, change, None).await,
+        Err(message) => finish_failed(&host.host, call, message).await,
+    };
+    if let Err(failure) = ended {
         tracing::warn!(change, reason = failure.message, "cannot record the end of a tool call");
     }
     let (outcome, message) = match done {
@@ -156,6 +183,16 @@ pub(super) async fn call(host: &SessionHost, call: &CallOrigin, request: ToolReq
         Err(message) => (ActionOutcome::Failed, message),
     };
     ActionResult { change: Some(change), outcome, message }
+}
+
+/// Records the end of a permitted call whose tool failed. It may have changed files all the same.
+async fn finish_failed(host: &Arc<Host>, call: &CallOrigin, message: &str) -> Result<(), Failure> {
+    let (session, call, message) = (call.session.clone(), call.call.clone(), message.to_owned());
+    on_thread(host, move |host| {
+        let report = ToolReport::Failed(&message);
+        Ok(host.gate.finish_matching(Some(&session), Some(&call), report, now()).map(drop)?)
+    })
+    .await
 }
 
 /// Records the end of an interrupted call.

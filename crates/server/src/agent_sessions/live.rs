@@ -40,6 +40,8 @@ struct LiveState {
     waiting: usize,
     /// Time of the last event.
     active: i64,
+    /// MCP servers that cannot be used, as the agent was told.
+    mcp_problems: Vec<String>,
 }
 
 /// The subject of a wait for a person.
@@ -74,6 +76,13 @@ impl LiveSession {
             agent: OnceLock::new(),
             state: Mutex::default(),
         }
+    }
+
+    /// Stores the MCP servers that cannot be used. Returns those that were not stored before.
+    pub(super) fn replace_mcp_problems(&self, problems: Vec<String>) -> Vec<String> {
+        let mut state = self.state();
+        let old = std::mem::replace(&mut state.mcp_problems, problems);
+        state.mcp_problems.iter().filter(|problem| !old.contains(problem)).cloned().collect()
     }
 
     fn state(&self) -> MutexGuard<'_, LiveState> {

@@ -6,6 +6,7 @@
 mod catalog;
 mod follow;
 mod live;
+mod mcp;
 mod reads;
 mod ring;
 mod summary;
@@ -30,6 +31,8 @@ pub(crate) use catalog::invalid as invalid_settings;
 pub(crate) use follow::follow;
 pub(crate) use live::{LiveSession, WaitingFor, WaitingGuard};
 pub(crate) use reads::READS_VERSION;
+use mcp::McpConnections;
+pub(crate) use mcp::connect_servers;
 pub(crate) use ring::{EventRing, RingRead};
 use summary::SummaryCache;
 pub(crate) use summary::summary;
@@ -42,7 +45,8 @@ const PAGE_SIZE: usize = 500;
 /// The sessions of an engine.
 #[derive(Debug)]
 pub(crate) struct AgentSessions {
-    registry: Registry,
+    /// MCP servers, and the tools of the agent.
+    mcp: McpConnections,
     live: Mutex<BTreeMap<String, Arc<LiveSession>>>,
     /// Settings of new sessions, from the configuration.
     defaults: Mutex<AgentDefaults>,
@@ -65,7 +69,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Default for AgentSessions {
     fn default() -> Self {
         Self {
-            registry: Registry::builtin(),
+            mcp: McpConnections::default(),
             live: Mutex::default(),
             defaults: Mutex::default(),
             chosen: Mutex::default(),
@@ -79,11 +83,13 @@ impl Default for AgentSessions {
 }
 
 impl AgentSessions {
-    pub(crate) fn registry(&self) -> &Registry {
-        &self.registry
+    /// Returns the tools of the agent.
+    pub(crate) fn registry(&self) -> Arc<Registry> {
+        self.mcp.registry()
     }
 
     pub(crate) fn configure(&self, defaults: AgentDefaults) {
+        self.mcp.configure(&defaults.mcp_servers);
         *lock(&self.defaults) = defaults;
     }
 
@@ -145,9 +151,19 @@ impl AgentSessions {
     }
 
     /// Calls an MCP server with approved arguments.
-    pub(crate) async fn call_mcp(&self, server: &str, tool: &str, _arguments: Value) -> Result<String, String> {
-        // Servers are configured by the user; a tool of an unknown server never reaches the model.
-        std::future::ready(Err(format!("no MCP server `{server}` with the tool `{tool}` is connected"))).await
+    pub(crate) async fn call_mcp(
+        &self,
+        host: &Host,
+        server: &str,
+        tool: &str,
+        arguments: &Value,
+    ) -> Result<String, String> {
+        self.mcp.call(host, server, tool, arguments).await
+    }
+
+    /// Ends the MCP servers, because the engine stops.
+    pub(crate) async fn close_mcp(&self) {
+        self.mcp.close().await;
     }
 
     /// Stops all sessions, because the engine stops. Their logs tell the next engine where they were.

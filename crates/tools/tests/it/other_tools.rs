@@ -87,3 +87,34 @@ fn glob_respects_grants_and_gitignore() {
         assert_eq!(kind, "fs_denied", "{hidden}: existence is not revealed");
     }
 }
+
+/// Denies files by name.
+#[derive(Debug)]
+struct Denied(&'static str);
+
+impl sayso_tools::ReadFilter for Denied {
+    fn allows(&self, path: &sayso_review::WsPath) -> bool {
+        path.as_str() != self.0
+    }
+}
+
+#[test]
+fn searches_show_no_file_that_filter_denies() {
+    let scene = crate::Scene::new(&[("a.txt", b"needle\n"), ("secret.txt", b"needle\n")]);
+    let scene = scene.grant("Grep").grant("Glob").grant("List").grant("Read").read(&["**"]);
+    scene.with(|_, context| {
+        let (denied, registry) = (Denied("secret.txt"), sayso_tools::Registry::builtin());
+        let context = context.with_filter(&denied);
+        for (tool, arguments) in [
+            ("Grep", serde_json::json!({ "pattern": "needle" })),
+            ("Glob", serde_json::json!({ "pattern": "*.txt" })),
+            ("List", serde_json::json!({ "path": "." })),
+        ] {
+            let step = registry.prepare(tool, &arguments, &context).unwrap();
+            let sayso_tools::Step::Done(output) = step else { panic!("{tool}: {step:?}") };
+            assert!(output.text.contains("a.txt") && !output.text.contains("secret"), "{tool}: {}", output.text);
+        }
+        let error = registry.prepare("Read", &serde_json::json!({ "path": "secret.txt" }), &context).unwrap_err();
+        assert!(error.message.contains("a rule denies reading `secret.txt`"), "{}", error.message);
+    });
+}

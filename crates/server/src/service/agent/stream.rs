@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use super::super::stream::HEARTBEAT_INTERVAL;
 use super::agent;
-use crate::agent_sessions::{AttachedSurface, LiveSession, RingRead};
+use crate::agent_sessions::{self, AttachedSurface, LiveSession, RingRead};
 use crate::failure::Failure;
 use crate::host::Host;
 
@@ -117,7 +117,9 @@ impl InvokeStream {
         let events = Events::new(host, Arc::clone(&live), live.ring.last(), follows_only);
         let is_accepted = Arc::new(AtomicBool::new(false));
         let (accepted, session) = (Arc::clone(&is_accepted), agent.clone());
+        let engine = Arc::clone(&events.host);
         tokio::spawn(async move {
+            agent_sessions::connect_servers(&engine, &live).await;
             let _ = match prompt {
                 Some(prompt) => session.invoke(prompt).await,
                 None => session.continue_conversation().await,
