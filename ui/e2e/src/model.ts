@@ -9,14 +9,19 @@ export interface ScriptedModel {
   url: string;
   /** Responses to the next requests, in order. */
   responses: ResponsePart[][];
+  /** Bodies of the requests so far, as text. */
+  requests: string[];
   stop(): Promise<void>;
 }
 
 /** Serves scripted responses of the Anthropic Messages API, as streams. */
 export async function startModel(): Promise<ScriptedModel> {
   const responses: ResponsePart[][] = [];
+  const requests: string[] = [];
   const server: Server = createServer((request, response) => {
-    request.resume();
+    let body = "";
+    request.on("data", (data) => (body += String(data)));
+    request.on("end", () => requests.push(body));
     request.on("end", () => {
       const parts = responses.shift() ?? [{ text: "No response is scripted." }];
       response.writeHead(200, { "content-type": "text/event-stream" });
@@ -32,6 +37,7 @@ export async function startModel(): Promise<ScriptedModel> {
   return {
     url: `http://127.0.0.1:${port}`,
     responses,
+    requests,
     stop: () =>
       new Promise((resolve) => {
         server.closeAllConnections();
