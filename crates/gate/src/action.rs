@@ -108,7 +108,7 @@ impl Engine {
         let mut entry = JournalBatch::from_events([decided]);
         let files = outside.iter().map(|(file, _)| file.clone()).collect();
         entry.push_event_with_blobs(Event::Permitted { change, expected, outside: files, editor: None }, &blobs, &[]);
-        if (edited || !verdict.comments.is_empty())
+        if (edited || verdict.has_remarks())
             && let Some(message) = self.queued_message(&proposed.origin, proposed.performer, change, &agent_message)?
         {
             entry.push_event(message, &[]);

@@ -103,6 +103,6 @@ impl PendingChange {
 
     /// Returns a person's verdict.
     pub fn verdict(&self, answer: Answer) -> Verdict {
-        Verdict { preview: self.hash(), answer, comments: Vec::new(), by: Decider::PERSON }
+        Verdict { preview: self.hash(), answer, comments: Vec::new(), message: None, by: Decider::PERSON }
     }
 }

@@ -20,7 +20,17 @@ pub struct Verdict {
     /// Line comments, delivered to the agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub comments: Vec<Comment>,
+    /// Text for the agent about the whole change, beside the reasons of denied parts: "yes, and …".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
     pub by: Decider,
+}
+
+impl Verdict {
+    /// `true` if the agent is to read more than the decision itself.
+    pub fn has_remarks(&self) -> bool {
+        !self.comments.is_empty() || self.message.is_some()
+    }
 }
 
 /// The decision on a whole change.

@@ -62,7 +62,7 @@ impl Pending {
 
     /// Makes a person's verdict on the preview.
     pub(crate) fn verdict(&self, answer: Answer, comments: Vec<Comment>) -> Verdict {
-        Verdict { preview: self.record.preview, answer, comments, by: Decider::PERSON }
+        Verdict { preview: self.record.preview, answer, comments, message: None, by: Decider::PERSON }
     }
 }
 

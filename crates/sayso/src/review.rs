@@ -15,7 +15,7 @@ use sayso_present::file_review::Leave;
 use sayso_present::inbox::{
     Inbox, LeaveResult, held_requests, held_requests_text, pending_changes, still_pending_text, turns_to_review,
 };
-use sayso_review::{Answer, ChangeRecord, ChangeStatus, ErrorKind, Subject};
+use sayso_review::{Answer, ChangeRecord, ChangeStatus, ErrorKind, Subject, Verdict};
 use serde_json::json;
 
 use crate::agents;
@@ -287,7 +287,8 @@ impl<'a> Reviewer<'a> {
         };
         output.finish()?;
         let is_denied = matches!(answer, Answer::Deny { .. });
-        let verdict = pending.verdict(answer, Vec::new());
+        let message = arguments.verdict.message.clone();
+        let verdict = Verdict { message, ..pending.verdict(answer, Vec::new()) };
         engine.block(engine.client().decide(pending.change(), verdict, None, PreviewDetail::Omitted))?;
         say(&format!("Change {} {}.", pending.change(), if is_denied { "is denied" } else { "may go ahead" }));
         Ok(Reviewed::Ended(if is_denied { ExitCode::from(DENIED) } else { ExitCode::SUCCESS }))
@@ -301,7 +302,8 @@ impl<'a> Reviewer<'a> {
         mut output: Output,
     ) -> Result<Reviewed, CliError> {
         let root = self.location.root.to_string_lossy();
-        let mut review = CommandReview { engine: self.engine, root: &root, prompter, terminal: self.terminal };
+        let message = self.arguments.verdict.message.as_deref();
+        let mut review = CommandReview { engine: self.engine, root: &root, prompter, terminal: self.terminal, message };
         let outcome = review.decide(pending, &mut output)?;
         output.finish()?;
         let change = pending.change();

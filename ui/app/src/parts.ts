@@ -15,6 +15,7 @@ export const NewSessionDialog = lazy(async () => (await import("./shell/new-sess
 export const Composer = lazy(async () => (await import("./composer/composer.js")).Composer);
 export const BuiltInComposer = lazy(async () => (await import("./composer/built-in.js")).BuiltInComposer);
 export const TodosPane = lazy(async () => (await import("./composer/todos.js")).TodosPane);
-export const RequestsView = lazy(async () => (await import("./requests-view.js")).RequestsView);
-export const RequestView = lazy(async () => (await import("./requests-view.js")).RequestView);
+export const RequestsView = lazy(async () => (await import("./request/requests-page.js")).RequestsView);
+export const RequestView = lazy(async () => (await import("./request/drawer-view.js")).RequestView);
 export const SessionsView = lazy(async () => (await import("./session/sessions-view.js")).SessionsView);
+export const SubagentMonitor = lazy(async () => (await import("./request/subagent-monitor.js")).SubagentMonitor);

@@ -1,5 +1,8 @@
 import { signal, type ReadonlySignal } from "@preact/signals";
 
+/** A part of the page of requests. */
+export type RequestsPart = "editor" | "log" | "cost" | "subagents";
+
 /** A view of the app with its URL. */
 export type Route =
   | { view: "home" }
@@ -8,7 +11,7 @@ export type Route =
   | { view: "request"; request: bigint }
   | { view: "turn"; session: string; turn: string }
   | { view: "history" }
-  | { view: "requests" }
+  | { view: "requests"; part?: RequestsPart }
   | { view: "sessions" }
   | { view: "unknown"; path: string };
 
@@ -62,8 +65,9 @@ export function parseRoute(path: string): Route {
     }
     case "turn":
       return { view: "turn", session: decode(id), turn: decode(rest) };
-    case "history":
     case "requests":
+      return id === "log" || id === "cost" || id === "subagents" ? { view, part: id } : { view };
+    case "history":
     case "sessions":
       return { view };
     default:
@@ -83,6 +87,8 @@ export function formatRoute(route: Route): string {
       return `/request/${route.request}`;
     case "turn":
       return `/turn/${encodeURIComponent(route.session)}/${encodeURIComponent(route.turn)}`;
+    case "requests":
+      return route.part === undefined || route.part === "editor" ? "/requests" : `/requests/${route.part}`;
     case "unknown":
       return route.path;
     default:

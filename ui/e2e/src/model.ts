@@ -9,20 +9,20 @@ export interface ScriptedModel {
   url: string;
   /** Responses to the next requests, in order. */
   responses: ResponsePart[][];
-  /** Bodies of the requests so far, as text. */
-  requests: string[];
+  /** Bodies of the requests that arrived, in order. */
+  bodies: string[];
   stop(): Promise<void>;
 }
 
 /** Serves scripted responses of the Anthropic Messages API, as streams. */
 export async function startModel(): Promise<ScriptedModel> {
   const responses: ResponsePart[][] = [];
-  const requests: string[] = [];
+  const bodies: string[] = [];
   const server: Server = createServer((request, response) => {
-    let body = "";
-    request.on("data", (data) => (body += String(data)));
-    request.on("end", () => requests.push(body));
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
     request.on("end", () => {
+      bodies.push(Buffer.concat(chunks).toString());
       const parts = responses.shift() ?? [{ text: "No response is scripted." }];
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.end(
@@ -37,7 +37,7 @@ export async function startModel(): Promise<ScriptedModel> {
   return {
     url: `http://127.0.0.1:${port}`,
     responses,
-    requests,
+    bodies,
     stop: () =>
       new Promise((resolve) => {
         server.closeAllConnections();

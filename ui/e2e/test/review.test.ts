@@ -99,7 +99,7 @@ test("denied_change_tells_reason_to_model", async () => {
   await page.getByLabel("Reason for the agent").fill("There is no need for it");
   await page.keyboard.press("Enter");
   await page.getByText("Then I leave it.").waitFor();
-  expect(model.requests.at(-1)).toContain("There is no need for it");
+  expect(model.bodies.at(-1)).toContain("There is no need for it");
   await page.context().close();
 });
 
@@ -209,8 +209,7 @@ test("verdict_of_browser_ends_review_in_terminal", async () => {
   let screen = "";
   terminal.stdout.on("data", (data) => (screen += String(data)));
   const ended = new Promise((resolve) => terminal.once("exit", resolve));
-  await until(() => Promise.resolve(screen.includes("line three")));
-  // The terminal is a reviewer, which the panel names.
+  await until(() => Promise.resolve(screen.includes("three")));
   await approve(page);
   await applied(change);
   // The terminal says so, and leaves with the next key.

@@ -31,7 +31,7 @@ fn approved_plan(call: &HookCall, before: &str, hunks: &[usize]) -> Plan {
     let hunks: BTreeSet<HunkId> = hunks.iter().map(|hunk| HunkId::whole(*hunk)).collect();
     let files = BTreeMap::from([(WsPath::parse("a").unwrap(), FileAnswer::Hunks { hunks })]);
     let answer = Answer::Files { files, reason: None };
-    let verdict = Verdict { preview: preview.hash(), answer, comments: Vec::new(), by: Decider::PERSON };
+    let verdict = Verdict { preview: preview.hash(), answer, comments: Vec::new(), message: None, by: Decider::PERSON };
     preview.decide(&verdict).unwrap().plan
 }
 

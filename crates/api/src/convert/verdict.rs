@@ -19,6 +19,7 @@ impl From<&Verdict> for proto::Verdict {
             preview_hash: verdict.preview.to_string(),
             answer: MessageField::some((&verdict.answer).into()),
             comments: messages(&verdict.comments),
+            message: verdict.message.clone(),
             by: match &verdict.by {
                 Decider::Person { surface } => {
                     Person { surface: surface.as_ref().map(proto::Surface::from).into(), ..Default::default() }.into()
@@ -40,6 +41,7 @@ impl TryFrom<proto::Verdict> for Verdict {
             preview: hash(&verdict.preview_hash, "preview_hash")?,
             answer: required(verdict.answer, "answer")?,
             comments: list(verdict.comments, "comments")?,
+            message: verdict.message.filter(|message| !message.trim().is_empty()),
             by: match verdict.by {
                 None => Decider::PERSON,
                 Some(By::Person(person)) => {

@@ -52,10 +52,7 @@ fn deciders() -> impl Strategy<Value = Decider> {
 }
 
 pub(crate) fn verdicts() -> impl Strategy<Value = Verdict> {
-    (hash(), answers(), vec(comments(), 0..3), deciders()).prop_map(|(preview, answer, comments, by)| Verdict {
-        preview,
-        answer,
-        comments,
-        by,
-    })
+    let message = option::of(text().prop_map(|text| format!("{text}!")));
+    (hash(), answers(), vec(comments(), 0..3), message, deciders())
+        .prop_map(|(preview, answer, comments, message, by)| Verdict { preview, answer, comments, message, by })
 }

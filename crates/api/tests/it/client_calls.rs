@@ -8,7 +8,7 @@ use sayso_review::{Answer, ChangeStatus, ContentHash, Decider, ErrorKind, IfChan
 use crate::client_engine::{FakeEngine, Line, engine_with_pending};
 
 fn approval(preview: ContentHash) -> Verdict {
-    Verdict { preview, answer: Answer::Approve, comments: Vec::new(), by: Decider::PERSON }
+    Verdict { preview, answer: Answer::Approve, comments: Vec::new(), message: None, by: Decider::PERSON }
 }
 
 #[tokio::test(start_paused = true)]

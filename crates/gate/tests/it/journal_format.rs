@@ -293,7 +293,7 @@ fn verdict_examples() -> Vec<Event> {
     let comment = |side| Comment { path: path("a"), line: 1, side, text: "text".to_owned() };
     let decided = |(answer, by)| {
         let comments = vec![comment(CommentSide::Current), comment(CommentSide::Proposed)];
-        let verdict = Verdict { preview: hash(), answer, comments, by };
+        let verdict = Verdict { preview: hash(), answer, comments, message: None, by };
         Event::Decided { change: 1, verdict, agent_message: "message".to_owned() }
     };
     let deciders = [Decider::PERSON, Decider::Policy { rule: "rule".to_owned() }];
@@ -388,7 +388,7 @@ fn request_examples() -> Vec<Event> {
 
 fn seen_examples() -> Vec<Event> {
     let by = Decider::Person { surface: Some(Surface::new(SurfaceKind::CommandLine, "name")) };
-    let verdict = Verdict { preview: hash(), answer: Answer::Approve, comments: Vec::new(), by };
+    let verdict = Verdict { preview: hash(), answer: Answer::Approve, comments: Vec::new(), message: None, by };
     vec![
         Event::Decided { change: 1, verdict, agent_message: "message".to_owned() },
         Event::HunksSeen { change: 1, path: path("a"), file: hash(), hunks: vec![1, 2] },

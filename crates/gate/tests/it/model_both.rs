@@ -245,7 +245,13 @@ impl Both {
             let proposed = self.gate().pending_change(change);
             (proposed.map_or(ContentHash::of(b"no preview"), |proposed| proposed.hash()), shown.clone())
         });
-        let verdict = Verdict { preview, answer: answer(&seen, choice), comments: Vec::new(), by: Decider::PERSON };
+        let verdict = Verdict {
+            preview,
+            answer: answer(&seen, choice),
+            comments: Vec::new(),
+            message: None,
+            by: Decider::PERSON,
+        };
         let verdict = if self.reference.changes.get(&change).is_some_and(|change| change.why == Why::Command) {
             // Commands have no hunks.
             let answer = match choice {

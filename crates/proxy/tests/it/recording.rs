@@ -187,7 +187,7 @@ async fn tool_call_is_captured_before_its_end() {
 }
 
 fn verdict(preview: sayso_review::ContentHash, answer: sayso_review::Answer) -> Verdict {
-    Verdict { preview, answer, by: sayso_review::Decider::PERSON, comments: Vec::new() }
+    Verdict { preview, answer, by: sayso_review::Decider::PERSON, comments: Vec::new(), message: None }
 }
 
 /// A scene that holds calls of `Write`, and a sent request.

@@ -35,7 +35,7 @@ async fn received_by_agent(api: Api, stream: bool, answer: Answer) -> (Scene, St
                 let deny = sayso_review::Answer::Deny { reason: Some("not that file".to_owned()) };
                 let preview = scene.gate.pending_change(1).unwrap().hash();
                 let verdict =
-                    Verdict { preview, answer: deny, by: sayso_review::Decider::PERSON, comments: Vec::new() };
+                    Verdict { preview, answer: deny, by: sayso_review::Decider::PERSON, comments: Vec::new(), message: None };
                 scene.gate.decide(1, &verdict, None, now()).unwrap();
             }
         }

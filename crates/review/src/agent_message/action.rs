@@ -1,6 +1,6 @@
 //! Messages about commands and tool calls.
 
-use super::{DENIED, push_line, truncate_line};
+use super::{DENIED, push_line, push_message, truncate_line};
 use crate::event::{ChangeId, Subject};
 use crate::verdict::{Answer, Decider, Verdict};
 
@@ -35,6 +35,10 @@ pub fn action_message(subject: &Subject, verdict: &Verdict) -> String {
         }
         (Answer::Approve | Answer::Files { .. }, _) => format!("the {what} was approved"),
     };
+    if verdict.message.is_some() {
+        message.push('\n');
+        push_message(verdict, &mut message);
+    }
     for comment in &verdict.comments {
         push_line(&mut message, format_args!("\n{}:{}: {}", comment.path, comment.line, comment.text));
     }

@@ -42,7 +42,10 @@ pub(crate) fn compose(preview: &Preview, verdict: &Verdict, files: &[FileDecisio
     }
     let mut message = String::new();
     if files.is_empty() && !matches!(verdict.answer, Answer::Deny { .. }) {
-        return "no file had to change".to_owned();
+        push_line(&mut message, "no file had to change");
+        push_message(verdict, &mut message);
+        message.truncate(message.trim_end().len());
+        return message;
     }
     let nothing = files.iter().all(|file| matches!(file.acceptance, Acceptance::Denied { .. }));
     let general = verdict.answer.reason();
@@ -56,6 +59,7 @@ pub(crate) fn compose(preview: &Preview, verdict: &Verdict, files: &[FileDecisio
             push_line(&mut message, format_args!("{} says: {reason}", decider_name(&verdict.by)));
         }
     }
+    push_message(verdict, &mut message);
     comments(preview, verdict, &mut message);
     message.truncate(message.trim_end().len());
     message
@@ -67,10 +71,17 @@ impl Decision {
         let is_other = |note: &Note| {
             matches!(note, Note::Merged | Note::Moved { .. } | Note::Loosened { .. } | Note::Ambiguous { .. })
         };
-        !verdict.comments.is_empty()
+        verdict.has_remarks()
             || verdict.answer.reason().is_some()
             || self.files.iter().any(|file| file.acceptance != Acceptance::All)
             || preview.files().iter().any(|file| file.notes.iter().any(is_other))
+    }
+}
+
+/// Appends the decider's message about the whole change.
+fn push_message(verdict: &Verdict, message: &mut String) {
+    if let Some(text) = &verdict.message {
+        push_line(message, format_args!("{} says: {}", decider_name(&verdict.by), text.trim_end()));
     }
 }
 

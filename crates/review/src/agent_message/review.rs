@@ -1,6 +1,6 @@
 //! Messages about the review of applied changes, where the agent assumes that its files are unchanged.
 
-use super::{comments, decider_name, hunks, push_diff, push_line};
+use super::{comments, decider_name, hunks, push_diff, push_line, push_message};
 use crate::decide::{Acceptance, FileDecision};
 use crate::plan::Plan;
 use crate::preview::{Operation, Preview};
@@ -48,6 +48,7 @@ pub(super) fn compose(preview: &Preview, verdict: &Verdict, files: &[FileDecisio
     if let Some(reason) = general {
         push_line(&mut message, format_args!("{decider} says: {reason}"));
     }
+    push_message(verdict, &mut message);
     comments(preview, verdict, &mut message);
     message.truncate(message.trim_end().len());
     message

@@ -1,6 +1,8 @@
 //! Edge cases of messages to the agent; the scenarios of `gate` cover whole texts.
 
-use sayso_review::{Answer, Comment, CommentSide, DENIED, Decider, FileAnswer, Verdict, failure_message};
+use sayso_review::{
+    Answer, Comment, CommentSide, DENIED, Decider, FileAnswer, Subject, Verdict, action_message, failure_message,
+};
 
 use crate::{about_files, hunks, lines, path, preview, verdict, write};
 
@@ -103,4 +105,14 @@ fn problems_are_listed_by_file() {
          The change of the other file fits, and was not made either."
     );
     assert_eq!(failure_message(&"the disk is full"), "approved, but it could not be done: the disk is full");
+}
+
+#[test]
+fn message_with_approval_reaches_the_agent() {
+    let shown = preview(&[("a", "one\n")], &write(&[("a", "two\n")]));
+    let approval = Verdict { message: Some("And add a test.\n".to_owned()), ..verdict(&shown, Answer::Approve) };
+    let decision = shown.decide(&approval).unwrap();
+    assert_eq!(decision.agent_message, "a: changed as proposed\nThe user says: And add a test.");
+    assert!(decision.says_more(&shown, &approval));
+    assert_eq!(action_message(&Subject::Files, &approval), "the change was approved\nThe user says: And add a test.");
 }

@@ -24,7 +24,8 @@ fn events() -> Vec<Event> {
         settled: true,
         card: None,
     };
-    let verdict = Verdict { preview: hash, answer: Answer::Approve, comments: Vec::new(), by: Decider::PERSON };
+    let verdict =
+        Verdict { preview: hash, answer: Answer::Approve, comments: Vec::new(), message: None, by: Decider::PERSON };
     let (origin, cause) = (Origin::default(), Cause::Undo { changes: vec![1], paths: vec![path("a")] });
     let session = || "s".to_owned();
     let record = ApplyRecord { token: String::new(), steps: Vec::new(), directories: Vec::new(), emptied: Vec::new() };

@@ -50,7 +50,7 @@ pub(crate) fn write(files: &[(&str, &str)]) -> String {
 }
 
 pub(crate) fn verdict(preview: &Preview, answer: Answer) -> Verdict {
-    Verdict { preview: preview.hash(), answer, comments: Vec::new(), by: Decider::PERSON }
+    Verdict { preview: preview.hash(), answer, comments: Vec::new(), message: None, by: Decider::PERSON }
 }
 
 pub(crate) fn about_files(answers: &[(&str, FileAnswer)]) -> Answer {

@@ -47,6 +47,9 @@ pub(crate) struct VerdictOptions {
     /// Send the agent a comment on a line; may be given several times
     #[arg(long, value_name = "PATH:LINE:TEXT")]
     pub(crate) comment: Vec<String>,
+    /// Send the agent a message with the decision
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) message: Option<String>,
 }
 
 /// The origin of an intent, for the rules and the record.

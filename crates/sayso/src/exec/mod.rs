@@ -179,7 +179,8 @@ impl CommandRun<'_> {
         output.styled(&render_subject(&pending.record.subject), self.terminal())?;
         let mut prompter = Prompter::open(Path::new(""), self.terminal());
         let (root, terminal) = (self.location.root.to_string_lossy(), self.terminal());
-        let mut review = CommandReview { engine: self.engine, root: &root, prompter: &mut prompter, terminal };
+        let mut review =
+            CommandReview { engine: self.engine, root: &root, prompter: &mut prompter, terminal, message: None };
         let outcome = review.decide(pending, &mut output)?;
         // This process would run the command. After it, a verdict would have no effect.
         if matches!(outcome, CommandOutcome::Undecided | CommandOutcome::Left(_)) {

@@ -8,7 +8,7 @@ use sayso_present::command_prompt::{
 };
 use sayso_present::file_review::Leave;
 use sayso_present::rule_suggestion::{no_rule_offer, render_rule_suggestion, rule_offer};
-use sayso_review::{Answer, ChangeRecord, ChangeStatus, RememberAs, Subject};
+use sayso_review::{Answer, ChangeRecord, ChangeStatus, RememberAs, Subject, Verdict};
 
 use crate::engine::EngineConnection;
 use crate::error::CliError;
@@ -51,6 +51,8 @@ pub(crate) struct CommandReview<'a> {
     pub(crate) root: &'a str,
     pub(crate) prompter: &'a mut Prompter,
     pub(crate) terminal: Terminal,
+    /// Message to the agent with the verdict.
+    pub(crate) message: Option<&'a str>,
 }
 
 impl CommandReview<'_> {
@@ -169,7 +171,8 @@ impl CommandReview<'_> {
         remember: Option<RememberAs>,
     ) -> Result<ChangeDetails, ClientError> {
         let client = self.engine.client();
-        let verdict = pending.verdict(answer.clone(), Vec::new());
+        let message = self.message.map(ToOwned::to_owned);
+        let verdict = Verdict { message, ..pending.verdict(answer.clone(), Vec::new()) };
         let decide = |remember| {
             let call = client.decide(pending.change(), verdict.clone(), remember, PreviewDetail::Omitted);
             self.engine.wait(call)

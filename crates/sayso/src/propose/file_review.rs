@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use sayso_api::client::{ClientError, PreviewDetail};
 use sayso_present::command_prompt::deny;
 use sayso_present::file_review::{ChangeAnswer, Leave, asked, parse_approval, parse_comment};
-use sayso_review::{ChangeRecord, ChangeStatus, Comment, ContentHash, ErrorKind, FileRecord, VerdictError};
+use sayso_review::{ChangeRecord, ChangeStatus, Comment, ContentHash, ErrorKind, FileRecord, Verdict, VerdictError};
 
 use super::prompt::{PromptAnswer, Prompter};
 use crate::change_diff::{ChangeDiff, FileFacts};
@@ -189,7 +189,8 @@ impl<'a> FileReview<'a> {
     /// Sends a verdict. If the files changed meanwhile, asks about both changes together, as often as it takes.
     fn decide(&mut self, mut pending: Pending, mut answer: ChangeAnswer) -> Result<Reviewed, CliError> {
         loop {
-            let verdict = pending.verdict(answer.answer, answer.comments);
+            let message = self.verdict.message.clone();
+            let verdict = Verdict { message, ..pending.verdict(answer.answer, answer.comments) };
             let call = self.engine.client().decide(pending.change(), verdict, None, PreviewDetail::Omitted);
             let (next, message) = match self.engine.wait(call) {
                 Ok(details) => {

@@ -84,7 +84,7 @@ async fn decide_all(client: &Client, workspace: &Path, decide: Decide) -> Vec<St
             }
             let (answer, comments) = decide(workspace, &progress.record);
             let preview = progress.record.preview;
-            let verdict = Verdict { preview, answer, comments, by: Decider::PERSON };
+            let verdict = Verdict { preview, answer, comments, message: None, by: Decider::PERSON };
             // A verdict on a preview that is no longer the latest is given again.
             if client.decide(change, verdict, None, PreviewDetail::Omitted).await.is_ok() {
                 decided.push(subject(&progress.record));

@@ -58,7 +58,8 @@ impl Shell {
             assert!(start.elapsed() < LONG, "nothing waits");
             std::thread::sleep(Duration::from_millis(5));
         };
-        let verdict = Verdict { preview: record.preview, answer, comments: Vec::new(), by: Decider::PERSON };
+        let verdict =
+            Verdict { preview: record.preview, answer, comments: Vec::new(), message: None, by: Decider::PERSON };
         runtime.block_on(client.decide(record.change, verdict, None, PreviewDetail::Omitted)).unwrap();
     }
 

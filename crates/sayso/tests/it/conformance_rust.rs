@@ -145,7 +145,8 @@ impl Ground<'_> {
     }
 
     async fn answer(&self, record: &ChangeRecord, answer: Answer) -> Result<ChangeRecord, ClientError> {
-        let verdict = Verdict { preview: record.preview, answer, comments: Vec::new(), by: Decider::PERSON };
+        let verdict =
+            Verdict { preview: record.preview, answer, comments: Vec::new(), message: None, by: Decider::PERSON };
         Ok(self.client.decide(record.change, verdict, None, PreviewDetail::Omitted).await?.record)
     }
 

@@ -71,7 +71,7 @@ impl Talk {
 
     fn denies(&self, record: &ChangeRecord, reason: &str, comments: Vec<Comment>) {
         let answer = Answer::Deny { reason: Some(reason.to_owned()) };
-        let verdict = Verdict { preview: record.preview, answer, comments, by: Decider::PERSON };
+        let verdict = Verdict { preview: record.preview, answer, comments, message: None, by: Decider::PERSON };
         self.runtime.block_on(self.client().decide(record.change, verdict, None, PreviewDetail::Omitted)).unwrap();
     }
 
@@ -334,7 +334,7 @@ fn session_rule_of_a_command_that_writes_is_not_asked_again() {
             std::thread::sleep(Duration::from_millis(5));
         };
         let (preview, comments) = (record.preview, Vec::new());
-        let verdict = Verdict { preview, answer: Answer::Approve, comments, by: Decider::PERSON };
+        let verdict = Verdict { preview, answer: Answer::Approve, comments, message: None, by: Decider::PERSON };
         let meant = RememberAs { scope: RuleScope::Session, ruling: Ruling::Allow };
         talk.runtime
             .block_on(talk.client().decide(record.change, verdict, Some(meant), PreviewDetail::Omitted))
@@ -360,8 +360,13 @@ fn rule_that_would_not_stick_is_refused() {
         assert!(start.elapsed() < LONG, "nothing waits");
         std::thread::sleep(Duration::from_millis(5));
     };
-    let verdict =
-        Verdict { preview: record.preview, answer: Answer::Approve, comments: Vec::new(), by: Decider::PERSON };
+    let verdict = Verdict {
+        preview: record.preview,
+        answer: Answer::Approve,
+        comments: Vec::new(),
+        message: None,
+        by: Decider::PERSON,
+    };
     let meant = RememberAs { scope: RuleScope::Always, ruling: Ruling::Allow };
     let client = talk.client();
     let refused =

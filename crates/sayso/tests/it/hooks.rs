@@ -206,7 +206,8 @@ fn hook_with_late_verdict_allows_approved_part_only() {
         let record = &pending[0].record;
         let hunks = FileAnswer::Hunks { hunks: [HunkId::whole(1)].into() };
         let answer = Answer::Files { files: [(record.files[0].path.clone(), hunks)].into(), reason: None };
-        let verdict = Verdict { preview: record.preview, answer, comments: Vec::new(), by: Decider::PERSON };
+        let verdict =
+            Verdict { preview: record.preview, answer, comments: Vec::new(), message: None, by: Decider::PERSON };
         let decided = client.decide(record.change, verdict, None, PreviewDetail::Omitted).await.unwrap();
         assert_eq!(decided.record.status, ChangeStatus::Permitted);
         client.finish_call(CallOver::new("s", "t")).await.unwrap();

@@ -64,7 +64,8 @@ impl Outside {
 
     fn decides(&self, record: &ChangeRecord, answer: Answer) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let verdict = Verdict { preview: record.preview, answer, comments: Vec::new(), by: Decider::PERSON };
+        let verdict =
+            Verdict { preview: record.preview, answer, comments: Vec::new(), message: None, by: Decider::PERSON };
         let client = self.served.client(RetryBudget::Limited(LONG));
         runtime.block_on(client.decide(record.change, verdict, None, PreviewDetail::Omitted)).unwrap();
     }

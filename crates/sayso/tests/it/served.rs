@@ -169,8 +169,13 @@ impl Beginning {
 /// Approves a change, on a thread of its own.
 pub(crate) fn approve(client: Client, record: &ChangeRecord) -> JoinHandle<Result<ChangeDetails, ClientError>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let verdict =
-        Verdict { preview: record.preview, answer: Answer::Approve, comments: Vec::new(), by: Decider::PERSON };
+    let verdict = Verdict {
+        preview: record.preview,
+        answer: Answer::Approve,
+        comments: Vec::new(),
+        message: None,
+        by: Decider::PERSON,
+    };
     let change = record.change;
     std::thread::spawn(move || {
         let decide = client.decide(change, verdict, None, PreviewDetail::Omitted);

@@ -259,7 +259,7 @@ pub(crate) async fn ask(client: &Client, proposed: Proposed) -> ChangeDetails {
 }
 
 pub(crate) fn verdict(record: &ChangeRecord, answer: Answer) -> Verdict {
-    Verdict { preview: record.preview, answer, comments: Vec::new(), by: Decider::PERSON }
+    Verdict { preview: record.preview, answer, comments: Vec::new(), message: None, by: Decider::PERSON }
 }
 
 pub(crate) fn no(reason: &str) -> Answer {

@@ -39,7 +39,8 @@ fn preview_laws(preview: &Preview, sight: &Observation) {
         assert!(file.problem.is_some() || !file.unified().is_empty(), "every file has a problem or a diff");
     }
     let decide = |answer| {
-        let verdict = Verdict { preview: preview.hash(), answer, comments: Vec::new(), by: Decider::PERSON };
+        let verdict =
+            Verdict { preview: preview.hash(), answer, comments: Vec::new(), message: None, by: Decider::PERSON };
         preview.decide(&verdict)
     };
     let denied = decide(Answer::Deny { reason: None }).expect("anything can be denied");

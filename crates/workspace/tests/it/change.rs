@@ -75,8 +75,13 @@ pub(crate) fn preview(workspace: &Workspace, changes: &Value) -> Preview {
 
 /// Returns the plan of a full approval, or the error.
 pub(crate) fn approve(preview: &Preview) -> Result<Plan, String> {
-    let verdict =
-        Verdict { preview: preview.hash(), answer: Answer::Approve, comments: Vec::new(), by: Decider::PERSON };
+    let verdict = Verdict {
+        preview: preview.hash(),
+        answer: Answer::Approve,
+        comments: Vec::new(),
+        message: None,
+        by: Decider::PERSON,
+    };
     preview.decide(&verdict).map(|decision| decision.plan).map_err(|error| error.to_string())
 }
 

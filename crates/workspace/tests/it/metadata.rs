@@ -70,7 +70,8 @@ fn only_the_approved_hunks_change() {
         let hunks = BTreeSet::from([HunkId::whole(1), HunkId::whole(3)]);
         let files = BTreeMap::from([(at("file"), FileAnswer::Hunks { hunks })]);
         let answer = Answer::Files { files, reason: None };
-        let verdict = Verdict { preview: preview.hash(), answer, comments: Vec::new(), by: Decider::PERSON };
+        let verdict =
+            Verdict { preview: preview.hash(), answer, comments: Vec::new(), message: None, by: Decider::PERSON };
         workspace.prepare(preview.decide(&verdict).unwrap().plan, Vec::new()).unwrap().apply().unwrap();
         assert_eq!(std::fs::read_to_string(root.join("file")).unwrap(), lines(&[3, 36]));
     });

@@ -6,7 +6,7 @@ import { SubagentsPane } from "../session/subagents.js";
 import { useApp } from "../context.js";
 import { Icon } from "../icon.js";
 import { preferences } from "../preferences.js";
-import { FullDiff, HistoryView, RequestView, TodosPane } from "../parts.js";
+import { FullDiff, HistoryView, RequestView, SubagentMonitor, TodosPane } from "../parts.js";
 import type { Drawer, Route } from "../router.js";
 
 /** The one drawer on the right. It informs; the stream decides. */
@@ -26,7 +26,7 @@ export function DrawerPane({ drawer, route }: { drawer: Drawer; route: Route }) 
   const isWide = drawer.kind === "diff" || drawer.kind === "turn-diff";
   return (
     <aside
-      class={`drawer${isWide ? " wide" : ""}`}
+      class={`drawer${isWide ? " wide" : ""}${drawer.kind === "request" ? " with-request" : ""}`}
       ref={pane}
       tabIndex={-1}
       aria-label={NAMES[drawer.kind]}
@@ -72,11 +72,16 @@ function Pane({ drawer, route }: { drawer: Drawer; route: Route }) {
     case "todos":
       return <TodosPane session={session} />;
     case "subagents":
-      return <SubagentsPane session={session} />;
+      return (
+        <>
+          <SubagentsPane session={session} />
+          <SubagentMonitor session={session} />
+        </>
+      );
     case "history":
       return <HistoryView session={session} />;
     case "request":
-      return <RequestView request={drawer.request} />;
+      return <RequestView request={drawer.request} isDrawer />;
     default:
       return null;
   }

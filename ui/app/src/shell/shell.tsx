@@ -78,7 +78,7 @@ function View({ route }: { route: Route }) {
     case "history":
       return <HistoryView />;
     case "requests":
-      return <RequestsView />;
+      return <RequestsView key={route.part ?? "editor"} {...(route.part && { part: route.part })} />;
     case "request":
       return <RequestView request={route.request} />;
     case "sessions":

@@ -5,6 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { useApp } from "../context.js";
 import { escapeUntrusted } from "../diff/words.js";
 import { Icon } from "../icon.js";
+import { RequestParts } from "../request/request-parts.js";
 import { type Route } from "../router.js";
 import { locationName, sessionTitle } from "../session/name.js";
 import { formatDollars } from "../times.js";
@@ -77,6 +78,7 @@ export function TopBar({ onMenu }: { onMenu: () => void }) {
           {waiting} waiting
         </a>
       )}
+      <RequestParts class="in-bar" />
       <nav class="tabs" aria-label="Views">
         {TABS.map(({ key, name, views }) => {
           const isPresent = (views as readonly string[]).includes(route.view);
