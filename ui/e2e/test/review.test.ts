@@ -123,7 +123,9 @@ test("message_with_approval_reaches_agent", async () => {
   await page.getByLabel("Message for the agent").fill("And document it");
   await page.keyboard.press("Enter");
   await applied(change);
-  expect((await details(change)).agentMessage).toContain("And document it");
+  const { agentMessage, verdict } = await details(change);
+  expect(agentMessage).toContain("And document it");
+  expect(verdict).toMatchObject({ message: "And document it", comments: [] });
   await page.context().close();
 });
 
@@ -150,7 +152,10 @@ test("rule_of_approval_decides_next_change", async () => {
   const page = await openChange(change);
   await pressUntil(page, "A", ".rule-view");
   await page.locator(".rule-text").waitFor();
-  await page.locator(".rule-view").getByRole("button", { name: /^Approve/ }).click();
+  await page
+    .locator(".rule-view")
+    .getByRole("button", { name: /^Approve/ })
+    .click();
   await applied(change);
   const next = await propose("ruled.txt", AskMode.POLICY);
   await applied(next.change);
@@ -191,6 +196,7 @@ test("edited_command_is_answered", async () => {
   await page.keyboard.type("git status --long");
   await page.locator(".edit-head button").last().click();
   await page.locator(".panel .script", { hasText: "git status --long" }).waitFor();
+  await page.getByRole("button", { name: /^Keep the edit/ }).click();
   await approve(page);
   await until(async () => (await statusOf(submitted.change)) !== Change_Status.PENDING);
   const { verdict } = await details(submitted.change);
