@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { beforeAll, expect, test } from "vitest";
 
-import { Change_Status } from "@sayso/client/proto/change";
+import { Change_Status, Surface_Kind } from "@sayso/client/proto/change";
 import { AskMode } from "@sayso/client/proto/intent_service";
 
 import { Agent, write } from "../src/agent.js";
@@ -204,28 +204,28 @@ test("edited_command_is_answered", async () => {
   await page.context().close();
 });
 
-test("verdict_of_browser_ends_review_in_terminal", async () => {
-  const { change } = await propose("terminal.txt");
+test("first_verdict_wins_over_terminal", async () => {
+  const { change, old } = await propose("terminal.txt");
   const page = await openChange(change);
+  // `script` gives the program a terminal.
   const terminal = spawn("script", ["-qec", `${binary()} review ${change}`, "/dev/null"], {
     cwd: fixture.engine.workspace,
-    env: { ...fixture.engine.environment, TERM: "xterm-256color", COLUMNS: "120", LINES: "40" },
+    env: { ...fixture.engine.environment, TERM: "xterm-256color" },
     stdio: ["pipe", "pipe", "inherit"],
   });
   let screen = "";
   terminal.stdout.on("data", (data) => (screen += String(data)));
-  const ended = new Promise((resolve) => terminal.once("exit", resolve));
-  await until(() => Promise.resolve(screen.includes("three")));
+  const ended = new Promise((resolve) => terminal.once("close", resolve));
+  await until(() => Promise.resolve(screen.includes("(1/2) Apply this hunk")));
+  await page.keyboard.press("Space");
+  await page.locator(".hunk-state", { hasText: "not selected" }).first().waitFor();
   await approve(page);
-  await applied(change);
-  // The terminal says so, and leaves with the next key.
-  await until(async () => {
-    if (terminal.exitCode !== null) return true;
-    if (terminal.stdin.writable) terminal.stdin.write("q");
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    return false;
-  });
+  const expected = old.replace("line 27\n", "line twenty-seven\n");
+  await until(async () => (await present("terminal.txt")) === expected);
+  terminal.stdin.write("a\n");
   await ended;
-  expect(await statusOf(change)).toBe(Change_Status.APPLIED);
+  expect(screen.split("Apply this hunk").at(-1)).toMatch(/decided|no longer|already/);
+  expect(await present("terminal.txt")).toBe(expected);
+  expect((await details(change)).verdict?.by).toMatchObject({ value: { surface: { kind: Surface_Kind.BROWSER } } });
   await page.context().close();
 });
