@@ -98,7 +98,7 @@ test("denied_change_tells_reason_to_model", async () => {
   await pressUntil(page, "n", "input[aria-label='Reason for the agent']");
   await page.getByLabel("Reason for the agent").fill("There is no need for it");
   await page.keyboard.press("Enter");
-  await page.getByText("Then I leave it.").waitFor();
+  await page.getByText("Then I leave it.").first().waitFor();
   expect(model.bodies.at(-1)).toContain("There is no need for it");
   await page.context().close();
 });
