@@ -47,9 +47,10 @@ bench: setup-bench
 audit: setup-tools
 	cargo-deny --locked check advisories
 
-picture: setup
+picture: setup ui
 	$(CARGO) build --locked --profile demo --package sayso
 	docs/picture/draw target/demo/sayso
+	SAYSO_BIN=$(CURDIR)/target/demo/sayso scripts/ui picture
 
 setup:
 	@scripts/setup

@@ -36,12 +36,17 @@ pub(crate) fn run(arguments: &OpenArguments) -> Result<ExitCode, CliError> {
     }
     output.finish()?;
     if !arguments.print && !arguments.common.json {
-        say(&match start_browser(&link) {
-            Ok(browser) => format!("Opening it with {browser}. The link opens once, within five minutes."),
-            Err(reason) => format!("note: {reason}. Open the link yourself, once, within five minutes."),
-        });
+        announce(&link);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Opens a login link in the browser of the person, and says so, or why not.
+pub(crate) fn announce(link: &str) {
+    say(&match start_browser(link) {
+        Ok(browser) => format!("Opening it with {browser}. The link opens once, within five minutes."),
+        Err(reason) => format!("note: {reason}. Open the link yourself, once, within five minutes."),
+    });
 }
 
 /// Starts the browser of the person and returns its name, or the reason why none was started.

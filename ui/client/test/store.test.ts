@@ -1,16 +1,18 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterEach, expect, test } from "vitest";
 
-import { TodoSchema } from "../src/generated/sayso/v1/agent_service_pb.js";
+import { InvokeEventSchema, TodoSchema } from "../src/generated/sayso/v1/agent_service_pb.js";
 import { Change_Status, ChangeSchema } from "../src/generated/sayso/v1/change_pb.js";
-import { ConversationBlockSchema } from "../src/generated/sayso/v1/conversation_service_pb.js";
+import { ConversationBlock_Kind, ConversationBlockSchema } from "../src/generated/sayso/v1/conversation_service_pb.js";
 import { Outcome_Kind } from "../src/generated/sayso/v1/event_pb.js";
 import { InboxItemSchema } from "../src/generated/sayso/v1/inbox_pb.js";
 import type { Store } from "../src/index.js";
 import { MAX_ENTRIES } from "../src/store/timeline.js";
 import { applying, decided, ended, proposed, received, sessionStarted, undone } from "./support/events.js";
 import { FakeEngine, ManualClock, settle } from "./support/fake-engine.js";
+
+type Kind = NonNullable<MessageInitShape<typeof InvokeEventSchema>["event"]>;
 
 const running: Store[] = [];
 afterEach(() => {
@@ -185,6 +187,27 @@ test("conversation_reads_new_blocks_once", async () => {
   engine.append(received(1n), received(2n));
   await clock.advance(50);
   expect(conversation.blocks.value.map((known) => known.number)).toEqual([1n, 2n, 3n]);
+});
+
+test("blocks_of_response_replace_its_live_parts", async () => {
+  const { engine, clock, store } = await connect();
+  const kinds: Kind[] = [
+    { case: "thinkingDelta", value: { text: "Short." } },
+    { case: "textDelta", value: { text: "I will " } },
+    { case: "textDelta", value: { text: "write." } },
+    { case: "toolCall", value: { call: "c1", tool: "Write" } },
+    // One event for the three blocks of the response.
+    { case: "block", value: { block: 3n } },
+    { case: "textDelta", value: { text: "Done." } },
+  ];
+  engine.live = kinds.map((event, index) => create(InvokeEventSchema, { number: BigInt(index + 1), event }));
+  const { THINKING, ASSISTANT_TEXT, TOOL_CALL } = ConversationBlock_Kind;
+  engine.blocks = [THINKING, ASSISTANT_TEXT, TOOL_CALL].map((kind, index) =>
+    create(ConversationBlockSchema, { number: BigInt(index + 1), kind, call: "c1" }),
+  );
+  const live = store.agent("s1");
+  await clock.advance(50);
+  expect(live.parts.value.map((part) => (part.kind === "tool" ? part.tool : part.text))).toEqual(["Write", "Done."]);
 });
 
 test("rejected_todo_is_rolled_back", async () => {

@@ -29,6 +29,8 @@ interface Serving {
 export interface Engine {
   url: string;
   workspace: string;
+  /** Variables of the engine's process. */
+  environment: Record<string, string>;
   /** Calls as a person: with a login. */
   api: Api;
   /** Calls as an agent: with the token. */
@@ -100,6 +102,7 @@ export async function startEngine(variables: Record<string, string> = {}): Promi
   const engine: Engine = {
     url: serving.url,
     workspace,
+    environment,
     api: createApi(withToken(await logIn())),
     intents: createClient(IntentService, withToken(serving.token)),
     loginLink: async (view) => {

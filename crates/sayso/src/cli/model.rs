@@ -41,4 +41,7 @@ pub(crate) struct DemoArguments {
     /// Play without waiting for Enter
     #[arg(long)]
     pub(crate) auto: bool,
+    /// Play in the browser: prints a login link, opens it, and ends on Ctrl-C
+    #[arg(long, conflicts_with = "auto")]
+    pub(crate) web: bool,
 }

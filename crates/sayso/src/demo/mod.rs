@@ -4,6 +4,7 @@
 //! what the agent sends. The person's own configuration, state and keys are not used.
 
 mod stage;
+mod web;
 
 use std::io::{BufRead as _, IsTerminal as _};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -47,6 +48,9 @@ say_hello
 "#;
 
 pub(crate) fn run(arguments: &DemoArguments) -> Result<ExitCode, CliError> {
+    if arguments.web {
+        return web::run();
+    }
     let is_interactive = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let script = Script::parse(SCRIPT, "the demo's script")
         .map_err(|error| CliError::new(ErrorKind::Internal, error.to_string()).hint(error.hint()))?;

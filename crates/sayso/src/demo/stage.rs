@@ -116,6 +116,16 @@ impl Stage {
         if agent.session.is_empty() { Err(Failed(format!("the agent did not start: {first}"))) } else { Ok(agent) }
     }
 
+    /// Returns a link that logs a browser in, once, and opens a view.
+    pub(super) fn login_link(&self, view: &str) -> Result<String, Failed> {
+        let output = self.command(&["open", "--json", view]).output();
+        let output = output.map_err(|error| Failed(format!("cannot get a login link: {error}")))?;
+        let shown: Option<Value> = serde_json::from_slice(&output.stdout).ok();
+        let link = shown.as_ref().and_then(|shown| shown["link"].as_str());
+        link.map(str::to_owned)
+            .ok_or_else(|| Failed(format!("there is no login link: {}", String::from_utf8_lossy(&output.stderr))))
+    }
+
     /// Returns the path of the section of a request that has a text.
     pub(super) fn path_of_text(&self, request: &str, text: &str) -> Result<String, Failed> {
         let output = self.command(&["request", "show", request, "--full", "--json"]).output();
@@ -162,6 +172,25 @@ impl Agent {
         let Some(line) = self.lines.next() else { return Ok(None) };
         let line = line.map_err(|error| Failed(format!("cannot read the agent's events: {error}")))?;
         serde_json::from_str(&line).map(Some).map_err(|error| Failed(format!("`{line}` is not JSON: {error}")))
+    }
+
+    /// Prints the agent's events until `wait` returns, and ends the agent.
+    pub(super) fn show_until(&mut self, wait: impl FnOnce()) -> Result<(), Failed> {
+        let pid = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw);
+        std::thread::scope(|scope| {
+            let shown = scope.spawn(|| {
+                while let Some(event) = self.next()? {
+                    Self::show(&event)?;
+                }
+                say_on_stdout("")
+            });
+            wait();
+            if let Some(pid) = pid {
+                // It may have ended already. Nothing has waited for it, so that its id is its own.
+                let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+            }
+            shown.join().unwrap_or_else(|_| Err(Failed("the agent's events were not shown".to_owned())))
+        })
     }
 
     fn no_output(&mut self) -> Failed {

@@ -273,3 +273,30 @@ fn demo_plays_by_itself_and_cleans_up() {
     assert_eq!(output.status.code(), Some(0), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
     assert!(text.contains("All steps did what they said."), "{text}");
 }
+
+#[test]
+fn demo_in_browser_serves_until_interrupted() {
+    let scene = Scene::new(&[]);
+    let mut demo = Command::new(env!("CARGO_BIN_EXE_sayso"))
+        .args(["demo", "--web"])
+        .current_dir(scene.directory.path())
+        .env_clear()
+        .envs(scene.environment())
+        .env("TMPDIR", scene.directory.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(demo.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let link = lines.find(|line| line.starts_with("http://")).expect("a login link");
+    assert!(link.contains("/session/"), "{link}");
+    // The change waits for a person: the call is announced before it.
+    assert!(lines.any(|line| line.contains("greet.sh")), "the agent shows its call");
+    let pid = rustix::process::Pid::from_raw(i32::try_from(demo.id()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert_eq!(lines.last().as_deref(), Some("The workspace is removed."));
+    assert!(demo.wait().unwrap().success());
+    let left = std::fs::read_dir(scene.directory.path()).unwrap().flatten();
+    assert!(left.map(|entry| entry.file_name()).all(|name| !name.to_string_lossy().starts_with("sayso-demo-")));
+}

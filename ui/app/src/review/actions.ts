@@ -12,7 +12,7 @@ import type { ConflictRow, DiffPage, PageRequest } from "../diff/rows.js";
 import { pageOfUnified } from "../diff/unifiedText.js";
 import type { Router } from "../router.js";
 import { dryRunOf, suggestionOf } from "./fromProtocol.js";
-import type { Decision, LineComment, Review } from "./model.js";
+import type { Decision, Review } from "./model.js";
 import type { PanelActions } from "./props.js";
 import { requestOf, SCOPES } from "./toProtocol.js";
 
@@ -86,18 +86,12 @@ async function fetchPage({ api, change }: ActionContext, request: PageRequest): 
 async function decide(context: ActionContext, decision: Decision): Promise<void> {
   const { api, store, change } = context;
   try {
-    await api.review.decide(requestOf(decision, messageLine(context), store.surface));
+    await api.review.decide(requestOf(decision, store.surface));
     context.onDecided();
   } finally {
     // Another surface may have decided first. The change then says so.
     store.refreshChange(change);
   }
-}
-
-/** First new line of the first file: the place of a message, which a verdict has no field for. */
-function messageLine({ review }: ActionContext): Omit<LineComment, "text"> | undefined {
-  const file = review()?.files.find((each) => each.after.kind === "file" && each.hunks > 0);
-  return file && { path: file.path, line: 1, side: "proposed" };
 }
 
 async function loadText({ api, change }: ActionContext, path: string): Promise<string> {

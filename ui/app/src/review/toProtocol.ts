@@ -12,36 +12,29 @@ import {
 } from "@sayso/client/proto/change";
 import type { DecideRequestSchema } from "@sayso/client/proto/review_service";
 
-import type { Answer, Decision, FileAnswer, LineComment, RuleScope } from "./model.js";
+import type { Answer, Decision, FileAnswer, RuleScope } from "./model.js";
 
 export const SCOPES: Record<RuleScope, RememberAs_Scope> = {
   session: RememberAs_Scope.SESSION,
   always: RememberAs_Scope.ALWAYS,
 };
 
-/** `messageLine` is the line that carries a message, because a verdict has no field for it. */
 export function requestOf(
   decision: Decision,
-  messageLine: Omit<LineComment, "text"> | undefined,
   surface: { readonly kind: Surface_Kind; readonly name: string },
 ): MessageInitShape<typeof DecideRequestSchema> {
-  const { message } = decision;
-  if (message !== undefined && messageLine === undefined) {
-    throw new Error("A message needs a line of a file. Approve, then write it in the composer.");
-  }
-  const comments = [...decision.comments];
-  if (message !== undefined && messageLine !== undefined) comments.push({ ...messageLine, text: message });
   return {
     change: BigInt(decision.change),
     verdict: {
       previewHash: decision.previewHash,
       answer: answerOf(decision.answer),
-      comments: comments.map(({ path, line, side, text }) => ({
+      comments: decision.comments.map(({ path, line, side, text }) => ({
         path,
         line: BigInt(line),
         side: side === "proposed" ? Comment_Side.PROPOSED : Comment_Side.CURRENT,
         text,
       })),
+      ...(decision.message !== undefined && { message: decision.message }),
     },
     surface: { kind: surface.kind, name: surface.name },
     ...(decision.remember && { rememberAs: { scope: SCOPES[decision.remember.scope], ruling: Ruling.ALLOW } }),

@@ -46,7 +46,11 @@ export class AgentLive {
   readonly #running: Signal<boolean> = signal(false);
   readonly #failed: Signal<{ message: string; hint: string } | null> = signal(null);
   readonly #available: Signal<boolean> = signal(true);
+  /** The last part still grows: its text belongs to the block that the model writes now. */
+  #isOpen = false;
   #last = 0n;
+  /** The last block that replaced its live part, or that was complete before the live events. */
+  #lastBlock = 0n;
   #run: AbortController | null = null;
 
   /** `readBlocks` brings the conversation up to date and returns its blocks. */
@@ -137,6 +141,7 @@ export class AgentLive {
           if (kind.case === "event") batch(() => this.#apply(kind.value));
           if (kind.case === "reset") {
             this.#parts.value = [];
+            this.#lastBlock = kind.value.lastBlock;
             await this.#readBlocks();
           }
         }
@@ -178,6 +183,7 @@ export class AgentLive {
           output: "",
           result: null,
         };
+        this.#isOpen = false;
         this.#parts.value = [...this.#parts.peek(), part];
         break;
       }
@@ -212,13 +218,15 @@ export class AgentLive {
         this.#failed.value = { message: kind.value.message, hint: kind.value.hint };
         break;
       case "block":
-        void this.#replaceByBlock(kind.value.block);
+        this.#isOpen = false;
+        void this.#replaceByBlocks(kind.value.block);
         break;
       default:
     }
   }
 
   #end(): void {
+    this.#isOpen = false;
     this.#running.value = false;
     this.#status.value = null;
     this.#question.value = null;
@@ -232,9 +240,10 @@ export class AgentLive {
     const parts = this.#parts.peek();
     const last = parts.at(-1);
     this.#parts.value =
-      last?.kind === kind
+      this.#isOpen && last?.kind === kind
         ? [...parts.slice(0, -1), { ...last, text: last.text + text }]
         : [...parts, { kind, key: `live:${number}`, text }];
+    this.#isOpen = true;
   }
 
   #updateTool(call: string, change: (part: LivePart & { kind: "tool" }) => LivePart): void {
@@ -243,13 +252,19 @@ export class AgentLive {
       .map((part) => (part.kind === "tool" && part.call === call ? change(part) : part));
   }
 
-  /** Drops the live part that a block of the conversation replaces. */
-  async #replaceByBlock(number: bigint): Promise<void> {
+  /** Drops the live parts that blocks of the conversation replace: those since the last call, up to this one. */
+  async #replaceByBlocks(through: bigint): Promise<void> {
+    const after = this.#lastBlock;
+    if (through <= after) return;
+    this.#lastBlock = through;
     const blocks = await this.#readBlocks();
-    const block = blocks.find((candidate) => candidate.number === number);
-    const parts = this.#parts.peek();
-    const replaced = block && parts.find((part) => isSame(part, block));
-    if (replaced) this.#parts.value = parts.filter((part) => part !== replaced);
+    let parts = this.#parts.peek();
+    for (const block of blocks) {
+      if (block.number <= after || block.number > through) continue;
+      const replaced = parts.find((part) => isSame(part, block));
+      if (replaced) parts = parts.filter((part) => part !== replaced);
+    }
+    this.#parts.value = parts;
   }
 }
 

@@ -1,21 +1,21 @@
 import { batch, computed, signal, type ReadonlySignal, type Signal } from "@preact/signals-core";
 
 import type { Api } from "../api.js";
-import { sleep, systemClock, type Clock } from "../clock.js";
-import { describeFailure, isDecisionForbidden, isLoginMissing, isUnimplemented } from "../failure.js";
+import { systemClock, type Clock } from "../clock.js";
+import { isDecisionForbidden, isUnimplemented } from "../failure.js";
 import { Change_Status, Surface_Kind, type Change } from "../generated/sayso/v1/change_pb.js";
 import type { AgentSession } from "../generated/sayso/v1/agent_service_pb.js";
 import { ConversationBlock_Kind } from "../generated/sayso/v1/conversation_service_pb.js";
 import type { Event } from "../generated/sayso/v1/event_pb.js";
 import type { AttachedSurface, InboxItem } from "../generated/sayso/v1/inbox_pb.js";
 import { type RequestSummary, RequestStatus } from "../generated/sayso/v1/request_pb.js";
-import { WatchRequest_Role } from "../generated/sayso/v1/review_service_pb.js";
 import { AgentLive } from "./agent.js";
 import { BoundedMap } from "./bounded-map.js";
-import { retryDelay, type Connection, type EngineInfo } from "./connection.js";
+import type { Connection, EngineInfo } from "./connection.js";
 import { Conversation } from "./conversation.js";
 import { changeOf, foldChange, withCards } from "./fold-change.js";
 import { foldRequest } from "./fold-request.js";
+import { Link, type SurfaceName } from "./link.js";
 import { Sessions } from "./sessions.js";
 import { changeEntry, requestEntry, Timeline, timelineEntry } from "./timeline.js";
 
@@ -25,8 +25,6 @@ const MAX_CHANGES = 1_500;
 const MAX_REQUESTS = 1_500;
 const MAX_TIMELINES = 100;
 const MAX_CONVERSATIONS = 6;
-/** The engine sends a heartbeat every 10 seconds. Without any message, the connection is dead. */
-const SILENCE_LIMIT = 35_000;
 /** Delay that joins several refreshes of one thing, in milliseconds. */
 const REFRESH_DELAY = 40;
 
@@ -42,12 +40,9 @@ export interface StoreOptions {
 export class Store {
   readonly #api: Api;
   readonly #clock: Clock;
-  readonly #surface: { kind: Surface_Kind; name: string };
+  readonly #surface: SurfaceName;
+  readonly #link: Link;
 
-  readonly #connection: Signal<Connection> = signal({ state: "connecting" });
-  readonly #engine: Signal<EngineInfo | null> = signal(null);
-  readonly #engineReplaced: Signal<boolean> = signal(false);
-  readonly #readOnly: Signal<boolean> = signal(false);
   readonly #loaded: Signal<boolean> = signal(false);
   readonly #lastEvent: Signal<bigint> = signal(0n);
   readonly #inbox: Signal<readonly InboxItem[]> = signal([]);
@@ -74,33 +69,37 @@ export class Store {
   readonly #history = new BoundedMap<string, Promise<void>>(MAX_TIMELINES);
   readonly #timers = new Map<string, () => void>();
 
-  #run: AbortController | null = null;
-  #wake: AbortController = new AbortController();
-  #isOnline = true;
-
   readonly canDecide: ReadonlySignal<boolean> = computed(
-    () => this.#connection.value.state === "live" && !this.#readOnly.value,
+    () => this.connection.value.state === "live" && !this.readOnly.value,
   );
 
   constructor(options: StoreOptions) {
     this.#api = options.api;
     this.#clock = options.clock ?? systemClock;
     this.#surface = { kind: options.surfaceKind ?? Surface_Kind.BROWSER, name: options.surfaceName };
+    this.#link = new Link(this.#api, this.#clock, this.#surface, {
+      lastEvent: () => this.#lastEvent.peek(),
+      prepare: (last) => this.#prepare(last),
+      receive: (event) => this.#receive(event),
+      surfacesMoved: () => this.#refreshSurfaces(),
+      caughtUp: () => this.#caughtUp(),
+      forget: () => this.#forget(),
+    });
   }
 
   get connection(): ReadonlySignal<Connection> {
-    return this.#connection;
+    return this.#link.connection;
   }
   get engine(): ReadonlySignal<EngineInfo | null> {
-    return this.#engine;
+    return this.#link.engine;
   }
   /** Another process of the engine answered after a lost connection. Its version may differ from the page. */
   get engineReplaced(): ReadonlySignal<boolean> {
-    return this.#engineReplaced;
+    return this.#link.engineReplaced;
   }
   /** The engine rejects decisions of this caller: it has no login. */
   get readOnly(): ReadonlySignal<boolean> {
-    return this.#readOnly;
+    return this.#link.readOnly;
   }
   /** The first events and lists are complete. */
   get loaded(): ReadonlySignal<boolean> {
@@ -114,7 +113,7 @@ export class Store {
   }
 
   /** This surface, as others see it and as verdicts name it. */
-  get surface(): { readonly kind: Surface_Kind; readonly name: string } {
+  get surface(): SurfaceName {
     return this.#surface;
   }
   get surfaces(): ReadonlySignal<readonly AttachedSurface[]> {
@@ -193,14 +192,11 @@ export class Store {
 
   /** Follows the engine until `stop`. */
   start(): void {
-    if (this.#run) return;
-    this.#run = new AbortController();
-    void this.#follow(this.#run.signal);
+    this.#link.start();
   }
 
   stop(): void {
-    this.#run?.abort();
-    this.#run = null;
+    this.#link.stop();
     for (const cancel of this.#timers.values()) cancel();
     this.#timers.clear();
     for (const live of this.#agents.values()) live.stop();
@@ -208,18 +204,16 @@ export class Store {
 
   /** Tries to connect at once. */
   retryNow(): void {
-    this.#wake.abort();
+    this.#link.retryNow();
   }
 
   /** Reports a change of the device's network. */
   setOnline(online: boolean): void {
-    this.#isOnline = online;
-    if (online) this.retryNow();
-    else this.#connection.value = { state: "offline", since: this.#clock.now() };
+    this.#link.setOnline(online);
   }
 
   dismissEngineReplaced(): void {
-    this.#engineReplaced.value = false;
+    this.#link.dismissEngineReplaced();
   }
 
   /** Adds changes that a view has read. Never replaces newer state: `change` events follow on the stream. */
@@ -326,111 +320,13 @@ export class Store {
     this.#timers.set(key, cancel);
   }
 
-  async #follow(stop: AbortSignal): Promise<void> {
-    let attempt = 0;
-    let since = 0;
-    while (!stop.aborted) {
-      let problem = "the engine closed the connection";
-      try {
-        await this.#connect(stop, () => (attempt = 0));
-      } catch (error) {
-        if (isLoginMissing(error)) {
-          this.#connection.value = { state: "login-expired" };
-          await this.#untilWoken(stop, null);
-          continue;
-        }
-        problem = describeFailure(error).message;
-      }
-      if (isAborted(stop)) return;
-      if (attempt === 0) since = this.#clock.now();
-      attempt += 1;
-      const delay = retryDelay(attempt);
-      const retryAt = this.#clock.now() + delay;
-      this.#connection.value = this.#isOnline
-        ? { state: "reconnecting", since, retryAt, attempt, problem }
-        : { state: "offline", since };
-      await this.#untilWoken(stop, delay);
-    }
-  }
-
-  /** Waits for a delay, or without a delay for ever. `retryNow` ends the wait. */
-  async #untilWoken(stop: AbortSignal, delay: number | null): Promise<void> {
-    this.#wake = new AbortController();
-    const signals = AbortSignal.any([stop, this.#wake.signal]);
-    if (delay !== null) {
-      await sleep(this.#clock, delay, signals);
-      return;
-    }
-    await new Promise<void>((resolve) => {
-      if (signals.aborted) resolve();
-      else signals.addEventListener("abort", () => resolve(), { once: true });
-    });
-  }
-
-  /** Reads what is missing, then events until the stream ends. */
-  async #connect(stop: AbortSignal, onLive: () => void): Promise<void> {
-    const cut = new AbortController();
-    const signal = AbortSignal.any([stop, cut.signal]);
-    const status = await this.#api.review.status({}, { signal });
-    this.#recogniseEngine(status);
-    if (!this.#loaded.peek()) {
-      this.#lastEvent.value = status.lastEvent > FIRST_EVENTS ? status.lastEvent - FIRST_EVENTS : 0n;
-    }
-    const target = status.lastEvent;
-    void this.#probeAuthority();
-    if (!this.#loaded.peek()) await this.#loadSessions();
-    let cancelSilence: () => void = () => undefined;
-    const listen = () => {
-      cancelSilence();
-      cancelSilence = this.#clock.after(SILENCE_LIMIT, () => cut.abort());
-    };
-    try {
-      listen();
-      const request = { after: this.#lastEvent.peek(), role: WatchRequest_Role.SURFACE, surface: this.#surface };
-      let isLive = false;
-      for await (const { kind } of this.#api.review.watch(request, { signal })) {
-        listen();
-        if (kind.case === "event") this.#receive(kind.value);
-        else if (kind.case === "surfaceAttached" || kind.case === "surfaceDetached") this.#refreshSurfaces();
-        if (!isLive && this.#lastEvent.peek() >= target) {
-          isLive = true;
-          onLive();
-          this.#caughtUp();
-        }
-      }
-    } finally {
-      cancelSilence();
-      cut.abort();
-    }
-  }
-
   #caughtUp(): void {
-    batch(() => {
-      this.#loaded.value = true;
-      this.#connection.value = { state: "live" };
-    });
+    this.#loaded.value = true;
     this.refreshInbox();
     this.refreshBuiltIn();
     this.#refreshSurfaces();
     for (const conversation of this.#conversations.values()) void conversation.refresh();
     for (const live of this.#agents.values()) live.start();
-  }
-
-  #recogniseEngine(status: {
-    version: string;
-    process: number;
-    workspace: string;
-    startedMs: bigint;
-    lastEvent: bigint;
-    url?: string | undefined;
-  }): void {
-    const { version, process, workspace, startedMs, lastEvent, url } = status;
-    const before = this.#engine.peek();
-    this.#engine.value = { version, process, workspace, startedMs, url };
-    if (before === null) return;
-    if (before.startedMs !== startedMs || before.process !== process) this.#engineReplaced.value = true;
-    // The journal is not the one that the events in memory are from.
-    if (before.workspace !== workspace || lastEvent < this.#lastEvent.peek()) this.#forget();
   }
 
   #forget(): void {
@@ -447,19 +343,12 @@ export class Store {
     });
   }
 
-  async #loadSessions(): Promise<void> {
+  /** Reads the sessions and the last events only, the first time. */
+  async #prepare(last: bigint): Promise<void> {
+    if (this.#loaded.peek()) return;
+    this.#lastEvent.value = last > FIRST_EVENTS ? last - FIRST_EVENTS : 0n;
     const { sessions } = await this.#api.review.listSessions({ limit: 200 });
     batch(() => this.#sessions.merge(sessions));
-  }
-
-  /** Learns if decisions are accepted, by a decision without effect: marks of reading never decrease. */
-  async #probeAuthority(): Promise<void> {
-    try {
-      await this.#api.review.markRead({ through: 0n });
-      this.#readOnly.value = false;
-    } catch (error) {
-      if (isDecisionForbidden(error)) this.#readOnly.value = true;
-    }
   }
 
   #refreshSurfaces(): void {
@@ -493,7 +382,7 @@ export class Store {
     this.#sessions.fold(event, sessionOfChange);
     const found = timelineEntry(event, sessionOfChange);
     if (found) this.timeline(found.session).add([found.entry]);
-    if (this.#connection.peek().state !== "live") return;
+    if (!this.#link.isLive) return;
     if (movesInbox(event)) this.refreshInbox();
     if (movesSessions(event)) this.refreshBuiltIn();
   }
@@ -502,17 +391,13 @@ export class Store {
     const slot = this.#requestSlot(request);
     slot.value = foldRequest(slot.peek(), event);
     const summary = slot.peek();
-    if (this.#connection.peek().state !== "live") return;
+    if (!this.#link.isLive) return;
     const session = summary?.received?.origin?.session;
     if (session !== undefined) void this.#conversations.get(session)?.refresh();
     // The engine computes cost and cache share of a complete response.
     if (summary?.status === RequestStatus.ANSWERED) this.refreshRequest(request);
   }
 }
-
-/** Read by a function, because the compiler takes the value of the loop's condition for the present one. */
-const isAborted = (signal: AbortSignal): boolean => signal.aborted;
-
 /** `true` if the list of waiting items may differ after the event. */
 function movesInbox(event: Event): boolean {
   switch (event.kind.case) {

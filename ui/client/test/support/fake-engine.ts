@@ -3,7 +3,7 @@ import { Code, ConnectError, createRouterTransport } from "@connectrpc/connect";
 
 import type { Clock } from "../../src/index.js";
 import { createApi, Store } from "../../src/index.js";
-import { AgentService, type Todo } from "../../src/generated/sayso/v1/agent_service_pb.js";
+import { AgentService, type InvokeEvent, type Todo } from "../../src/generated/sayso/v1/agent_service_pb.js";
 import type { Change } from "../../src/generated/sayso/v1/change_pb.js";
 import { ConversationService, type ConversationBlock } from "../../src/generated/sayso/v1/conversation_service_pb.js";
 import { type Event, EventSchema } from "../../src/generated/sayso/v1/event_pb.js";
@@ -55,6 +55,8 @@ export class FakeEngine {
   blocks: ConversationBlock[] = [];
   inbox: InboxItem[] = [];
   todos: Todo[] = [];
+  /** Events of the built-in agent that each Attach sends. */
+  live: InvokeEvent[] = [];
   startedMs = 1n;
   process = 1;
   /** Numbers that each Watch started after. */
@@ -92,6 +94,7 @@ export class FakeEngine {
       this.calls.push(name);
       if (this.failure) throw this.failure;
     };
+    const live = () => this.live;
     return createRouterTransport(({ service }) => {
       service(ReviewService, {
         status: () => {
@@ -143,6 +146,7 @@ export class FakeEngine {
         // eslint-disable-next-line @typescript-eslint/require-await
         async *attach() {
           yield { kind: { case: "heartbeat", value: {} } } as const;
+          for (const event of live()) yield { kind: { case: "event" as const, value: event } };
         },
       });
     });
