@@ -100,7 +100,7 @@ impl sayso_tools::ReadFilter for Denied {
 
 #[test]
 fn searches_show_no_file_that_filter_denies() {
-    let scene = crate::Scene::new(&[("a.txt", b"needle\n"), ("secret.txt", b"needle\n")]);
+    let scene = Scene::new(&[("a.txt", b"needle\n"), ("secret.txt", b"needle\n")]);
     let scene = scene.grant("Grep").grant("Glob").grant("List").grant("Read").read(&["**"]);
     scene.with(|_, context| {
         let (denied, registry) = (Denied("secret.txt"), sayso_tools::Registry::builtin());
