@@ -191,7 +191,13 @@ fn decisions(program: &Path, rounds: usize) -> Result<Section> {
                 let details =
                     client.propose(proposed, Origin::default(), ProposeMode::Record, PreviewDetail::Contents).await?;
                 let preview = details.record.preview;
-                let verdict = Verdict { preview, answer: Answer::Approve, comments: Vec::new(), by: Decider::PERSON };
+                let verdict = Verdict {
+                    preview,
+                    answer: Answer::Approve,
+                    comments: Vec::new(),
+                    message: None,
+                    by: Decider::PERSON,
+                };
                 client.decide(details.record.change, verdict, None, PreviewDetail::Omitted).await?;
                 // The events are proposed, decided, applying and ended.
                 let mut events = 0;

@@ -255,12 +255,11 @@ impl Editors for EditorRegistry {
                 Message { kind: buffer.into(), ..Default::default() }
             };
             let request = if owner.answers { state.send(name.id, false, message) } else { None };
-            match request {
-                Some(request) => asked.push((request, file, name, applies)),
-                None => {
-                    let reason = NO_ANSWER.to_owned();
-                    reads.insert(file.clone(), BufferRead::Unknown { editor: name, reason });
-                }
+            if let Some(request) = request {
+                asked.push((request, file, name, applies));
+            } else {
+                let reason = NO_ANSWER.to_owned();
+                reads.insert(file.clone(), BufferRead::Unknown { editor: name, reason });
             }
         }
         drop(state);

@@ -35,7 +35,7 @@ fn tokens() -> impl Strategy<Value = Tokens> {
 fn section_ids() -> impl Strategy<Value = SectionId> {
     (0_u32..3, any::<u32>(), option::of(any::<u32>())).prop_map(|(part, value, tag)| {
         let tag = tag.map(|tag| format!("#{tag}")).unwrap_or_default();
-        format!("{part}:{value}{tag}").parse().expect("a section id")
+        format!("{part}:{value}{tag}").parse().unwrap()
     })
 }
 

@@ -57,7 +57,7 @@ proptest! {
     fn edit_round_trips(edit in view::edits()) {
         let message = proto::EditRequestRequest { edit: Some((&edit).into()), ..Default::default() };
         for message in received(message) {
-            let arrived = Edit::try_from(message.edit.expect("an edit"));
+            let arrived = Edit::try_from(message.edit.unwrap());
             prop_assert_eq!(arrived.as_ref(), Ok(&edit));
         }
     }

@@ -101,17 +101,16 @@ pub(super) async fn permit(host: &SessionHost, call: &CallOrigin, step: &Command
 /// Submits a command and runs it.
 pub(super) async fn run(host: &SessionHost, call: &CallOrigin, step: CommandStep, output: OutputSink) -> CommandResult {
     let permit = host.live.commands.state().permits.remove(&call.call);
-    let (change, message) = match permit {
-        Some(change) => (change, String::new()),
-        None => {
-            let asked = IntentOf { call, intent: intent(&step), schema: None, ask_mode: AskMode::ByPolicy };
-            match decide(host, asked).await {
-                Ok(Decided::Recorded(record)) if record.status == ChangeStatus::Permitted => {
-                    (record.change, record.agent_message.clone().unwrap_or_default())
-                }
-                Ok(decided) => return not_run(decided.into_result()),
-                Err(failure) => return super::failed_command(&failure),
+    let (change, message) = if let Some(change) = permit {
+        (change, String::new())
+    } else {
+        let asked = IntentOf { call, intent: intent(&step), schema: None, ask_mode: AskMode::ByPolicy };
+        match decide(host, asked).await {
+            Ok(Decided::Recorded(record)) if record.status == ChangeStatus::Permitted => {
+                (record.change, record.agent_message.clone().unwrap_or_default())
             }
+            Ok(decided) => return not_run(decided.into_result()),
+            Err(failure) => return super::failed_command(&failure),
         }
     };
     let is_background = matches!(step.mode, CommandMode::Background { .. });

@@ -137,10 +137,9 @@ impl InvokeStream {
         }
         loop {
             let response = match self.events.poll() {
-                Next::Heartbeat => of(heartbeat().into()),
+                // After a reset, the client lags by more than is kept. It continues with the conversation.
+                Next::Heartbeat | Next::Reset => of(heartbeat().into()),
                 Next::Event(event) => of(event.as_ref().clone().into()),
-                // The client lags by more than is kept. It continues with the conversation.
-                Next::Reset => of(heartbeat().into()),
                 Next::Drained => None,
             };
             if let Some(response) = response {
@@ -179,11 +178,11 @@ fn prompt(request: proto::InvokeRequest, agent: &AgentSession) -> Result<Option<
         let field = format!("images[{at}]");
         if !IMAGE_TYPES.contains(&image.media_type.as_str()) {
             let reason = format!("`{}` is not one of {}", image.media_type, IMAGE_TYPES.join(", "));
-            return Err(Failure::from(BadMessage::new(&format!("{field}.media_type"), reason)));
+            return Err(Failure::from(BadMessage::new(format!("{field}.media_type"), reason)));
         }
         if image.data.len() > MAX_IMAGE_BYTES {
             let reason = format!("it has {} bytes; the limit is {MAX_IMAGE_BYTES}", image.data.len());
-            return Err(BadMessage::new(&format!("{field}.data"), reason).into());
+            return Err(BadMessage::new(format!("{field}.data"), reason).into());
         }
         Ok(ImageData { media_type: image.media_type, base64: base64(&image.data) })
     };
