@@ -45,7 +45,7 @@ test("hostile_text_runs_nothing_in_any_view", async () => {
     [`/session/${agent.session}?show=diff:${change.change}`, ".drawer table"],
     ["/", ".inbox-row"],
     ["/history", ".history-row"],
-    ["/requests", ".history-row"],
+    ["/requests", "main button"],
     ["/sessions", ".sessions-list .session-row"],
   ];
   for (const [view, shown] of views) {
