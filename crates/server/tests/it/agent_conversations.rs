@@ -259,11 +259,14 @@ fn mask(word: &str) -> String {
     format!("#{}", end.map(String::from).unwrap_or_default())
 }
 
+/// Draws the blocks of each session in order, those of subagents last: a subagent runs beside its parent, so the order between the
+/// two differs between runs.
 fn draw(sessions: &[Vec<proto::ConversationBlock>], workspace: &Path, home: &Path) -> String {
     let mut drawn = String::new();
     for (index, blocks) in sessions.iter().enumerate() {
         drawn.push_str(&format!("session {}\n", index + 1));
-        for block in blocks {
+        let (subagents, main): (Vec<_>, Vec<_>) = blocks.iter().partition(|block| block.from_subagent);
+        for block in main.into_iter().chain(subagents) {
             let kind = format!("{:?}", block.kind.as_known().unwrap());
             let kind = kind.strip_prefix("KIND_").unwrap_or(&kind).to_lowercase();
             let tool = block.tool.as_ref().map(|tool| format!(" {tool}")).unwrap_or_default();
