@@ -159,12 +159,11 @@ pub(super) fn check_servers(servers: &McpTables, file: &str) -> Result<(), CliEr
 
 /// Returns the variables that may have the key of an upstream.
 pub(crate) fn key_variables(name: &str, setting: &UpstreamSetting) -> Vec<String> {
-    match &setting.key_variable {
-        Some(variable) => vec![variable.clone()],
-        None => {
-            let vendor = VENDOR_VARIABLES.iter().find(|(vendor, _)| *vendor == name);
-            vendor.map(|(_, variables)| variables.iter().map(ToString::to_string).collect()).unwrap_or_default()
-        }
+    if let Some(variable) = &setting.key_variable {
+        vec![variable.clone()]
+    } else {
+        let vendor = VENDOR_VARIABLES.iter().find(|(vendor, _)| *vendor == name);
+        vendor.map(|(_, variables)| variables.iter().map(ToString::to_string).collect()).unwrap_or_default()
     }
 }
 

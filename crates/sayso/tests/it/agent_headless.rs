@@ -140,7 +140,7 @@ fn denial_reason_reaches_next_request() {
 fn failing_model_ends_task_with_its_message() {
     let scene = Scene::new(&[]);
     let model = ModelServer::start([]);
-    model.when(|request| request.asks_for_a_turn(), Answer::error(401, "no such key"));
+    model.when(sayso_testkit::model::Received::asks_for_a_turn, Answer::error(401, "no such key"));
     let task = Task::start(&scene, &model, "SAYSO_ANTHROPIC_UPSTREAM", &["Hello"]);
     let (events, code) = task.finish();
     assert_eq!(code, 70, "{events:#?}");

@@ -61,7 +61,8 @@ fn unfinished_text() -> [String; 2] {
 async fn interrupt_during_text_keeps_what_arrived() {
     let model = ModelServer::start([]);
     let latch = Latch::closed();
-    model.once(|request| request.asks_for_a_turn(), ModelAnswer::stream(unfinished_text()).paced_by(&latch));
+    model
+        .once(sayso_testkit::model::Received::asks_for_a_turn, ModelAnswer::stream(unfinished_text()).paced_by(&latch));
     model.then(Turn::says("Again."));
     let scene = Scene::new();
     let engine = scene.serve_with_model(model.url());

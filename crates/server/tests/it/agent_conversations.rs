@@ -97,7 +97,7 @@ impl Conversing {
             DELEGATE => self.script_delegation(),
             // A response that reports many tokens makes some agents compact their history.
             "Say something." | "Say something else." if self.compacts_by_size() => {
-                self.model.then(large(self.agent, &answer(prompt)))
+                self.model.then(large(self.agent, &answer(prompt)));
             }
             prompt => self.model.then(Turn::says(&answer(prompt))),
         }
@@ -305,7 +305,7 @@ fn assert_paired(sessions: &[Vec<proto::ConversationBlock>]) {
             match block.kind.as_known().unwrap() {
                 Kind::ToolCall => assert_eq!(calls.insert(call, false), None, "{call} was called twice"),
                 Kind::ToolResult => {
-                    assert_eq!(calls.insert(call, true), Some(false), "{call} has no call or two results")
+                    assert_eq!(calls.insert(call, true), Some(false), "{call} has no call or two results");
                 }
                 kind => panic!("{kind:?}"),
             }

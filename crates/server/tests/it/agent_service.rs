@@ -121,7 +121,7 @@ async fn interrupt_ends_running_invocation() {
     let model = ModelServer::start([]);
     let latch = Latch::closed();
     model.when(
-        |request| request.asks_for_a_turn(),
+        sayso_testkit::model::Received::asks_for_a_turn,
         sayso_testkit::model::Answer::from(Turn::says("slow")).paced_by(&latch),
     );
     let scene = Scene::new();
@@ -130,7 +130,7 @@ async fn interrupt_ends_running_invocation() {
     let session = start(&client).await;
     let mut invocation = invoke(&client, &session, "Take your time").await;
     until(&mut invocation, |event| matches!(event, Event::Status(_))).await;
-    model.until(|requests| requests.iter().any(|request| request.asks_for_a_turn())).await;
+    model.until(|requests| requests.iter().any(sayso_testkit::model::Received::asks_for_a_turn)).await;
     assert!(client.interrupt_agent(&session).await.unwrap());
     assert_eq!(end(&rest(invocation).await).reason, Reason::Interrupted);
     latch.open();

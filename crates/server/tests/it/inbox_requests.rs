@@ -44,7 +44,7 @@ async fn until_reasons(client: &Client, expected: &[Option<String>]) {
     let has_reasons = |watch: &InboxWatch| watch.list().items().iter().map(|item| &item.agent_reason).eq(expected);
     within(&format!("{expected:?}"), async {
         while !has_reasons(&watch) {
-            drop(watch.next().await.unwrap())
+            drop(watch.next().await.unwrap());
         }
     })
     .await;
