@@ -57,8 +57,8 @@ fn read_script(path: &Path) -> Result<Script, CliError> {
     }
     let file = if name == "-" { "standard input" } else { &name };
     let text = String::from_utf8(bytes).map_err(|error| {
-        let line =
-            1 + error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
+        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = valid.split(|byte| *byte == b'\n').count();
         CliError::invalid_input(format!("{file}:{line}: the script is not UTF-8")).hint("save it as UTF-8")
     })?;
     Script::parse(&text, file).map_err(|error| CliError::invalid_input(error.to_string()).hint(error.hint()))

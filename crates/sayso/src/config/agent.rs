@@ -117,7 +117,7 @@ impl AgentSettings {
 /// Converts dollars. Negative amounts and amounts that are no number count as no limit.
 fn micro_dollars(dollars: f64) -> u64 {
     let micro = (dollars * 1e6).round();
-    // Casts of floats saturate.
+    #[expect(clippy::cast_sign_loss, reason = "the amount is positive, and the cast saturates")]
     if micro > 0.0 { micro as u64 } else { 0 }
 }
 

@@ -112,7 +112,7 @@ impl Stage {
         let stdout = child.stdout.take().ok_or_else(|| Failed("the agent has no output".to_owned()))?;
         let mut agent = Agent { child, lines: BufReader::new(stdout).lines(), session: String::new(), end: None };
         let first = agent.next()?.ok_or_else(|| agent.no_output())?;
-        agent.session = first["session"].as_str().unwrap_or_default().to_owned();
+        first["session"].as_str().unwrap_or_default().clone_into(&mut agent.session);
         if agent.session.is_empty() { Err(Failed(format!("the agent did not start: {first}"))) } else { Ok(agent) }
     }
 

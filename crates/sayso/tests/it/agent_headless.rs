@@ -289,7 +289,7 @@ fn demo_in_browser_serves_until_interrupted() {
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(demo.stdout.take().unwrap()).lines().map(Result::unwrap);
-    let link = lines.find(|line| line.starts_with("http://")).expect("a login link");
+    let link = lines.find(|line| line.starts_with("http://")).unwrap();
     assert!(link.contains("/session/"), "{link}");
     // The change waits for a person: the call is announced before it.
     assert!(lines.any(|line| line.contains("greet.sh")), "the agent shows its call");
