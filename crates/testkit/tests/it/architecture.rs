@@ -57,6 +57,7 @@ const WIRING: &[&str] = &[
     "config/request.rs",
     "config/show/request.rs",
     "demo/mod.rs",
+    "demo/web.rs",
     "doctor/agents.rs",
     "doctor/engines.rs",
     "doctor/marks.rs",
