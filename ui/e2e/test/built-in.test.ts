@@ -40,11 +40,11 @@ test("prompt_with_file_leads_to_approved_write", async () => {
   expect(await field().inputValue()).toBe("Say hi in main @src/main.rs ");
   await page.keyboard.press("Enter");
   await approve(page);
-  await page.getByText("It says hi now.").waitFor();
+  await page.getByText("It says hi now.").first().waitFor();
   expect(await readFile(join(fixture.engine.workspace, "src/main.rs"), "utf8")).toBe(content);
   await page.getByText("Turn ended").waitFor();
   // Each text is shown once: live parts give way to the blocks of the conversation.
-  expect(await page.getByText("It says hi now.").count()).toBe(1);
+  await until(async () => (await page.getByText("It says hi now.").count()) === 1);
   expect(await page.locator(".markdown strong", { hasText: "write" }).count()).toBe(1);
   await until(async () => (await page.title()).startsWith("ledger-cli"));
 });

@@ -133,12 +133,15 @@ test("editor_is_used_by_keyboard_alone", async () => {
   await press("End");
   expect(await page.evaluate("document.activeElement.dataset.leaf")).toBe("messages[0].content[0].text");
   await press("Enter");
+  await page.locator("textarea:focus").waitFor();
   await page.keyboard.type(" Test it.");
   await press("Control+Enter");
   await page.getByText("1 edit", { exact: true }).waitFor();
   await page.locator('[data-leaf="messages[0].content[0].text"]:focus').waitFor();
   await press("Control+z");
+  await page.getByText("1 edit", { exact: true }).waitFor({ state: "detached" });
   await page.getByText("No edits", { exact: true }).waitFor({ state: "attached" });
+  await page.locator(".banner-decision .ask[aria-disabled=false]").waitFor();
   await press("Control+Shift+Z");
   await page.getByText("1 edit", { exact: true }).waitFor();
   await page.locator(".banner-decision .ask[aria-disabled=false]").waitFor();

@@ -60,7 +60,8 @@ export function useCompletions(completion: Completion | null, _session: string):
     };
   }, [api, sign, word]);
   const onKey = (event: KeyboardEvent, choose: (text: string) => void): boolean => {
-    if (choices.length === 0) return false;
+    // After an insertion, the choices stay until the next effect. A quick Enter is no choice then.
+    if (sign === undefined || choices.length === 0) return false;
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
     if (step !== 0) {
       event.preventDefault();
@@ -81,7 +82,7 @@ export function useCompletions(completion: Completion | null, _session: string):
     }
     return false;
   };
-  return { choices, selected, onKey };
+  return { choices: sign === undefined ? [] : choices, selected, onKey };
 }
 
 export function CompletionList({ list, onChoose }: { list: Completions; onChoose: (text: string) => void }) {

@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 
 import { Section_Editable } from "@sayso/client/proto/request";
 
@@ -147,7 +147,7 @@ function LeafEditor({ row, editor }: { row: LeafRow; editor: Editor }) {
   const { view, model } = editor;
   const draft = view.draft.value;
   const field = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const area = field.current;
     area?.focus();
     area?.setSelectionRange(area.value.length, area.value.length);
